@@ -1,0 +1,29 @@
+"""The errors of pfn: each says which object, what was expected, what was found, and what to do."""
+
+
+class PfnError(Exception):
+    """Any error that pfn raises on purpose."""
+
+
+class DeclarationError(PfnError):
+    """A network, or a part of one, that cannot be declared so."""
+
+
+class DataError(PfnError):
+    """Values (observations, starting values, weights) that do not fit the network."""
+
+
+class OptionError(PfnError):
+    """An option that does not exist, or a value that it cannot take."""
+
+
+class FileError(PfnError):
+    """A file that cannot be read or written as asked."""
+
+
+class NoExactSolution(PfnError):
+    """The equations cannot hold exactly with these observations."""
+
+
+class NumericalError(PfnError):
+    """A run whose values became infinite or undefined."""
