@@ -1,0 +1,55 @@
+"""pfn: positive factor networks, coupled non-negative factorizations that are declared, compiled and solved.
+
+The public names load their rooms on first use, so that ``import pfn`` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pfn.compiler import Schedule, compile_network
+    from pfn.errors import (
+        DataError,
+        DeclarationError,
+        FileError,
+        NoExactSolution,
+        NumericalError,
+        OptionError,
+        PfnError,
+    )
+    from pfn.network import Factorization, Network, Parameter, Variable, t
+    from pfn.solve import PAPER, Propagate, Result, infer, learn, load, ramp
+
+_ROOMS = {
+    "pfn.errors": (
+        "DataError",
+        "DeclarationError",
+        "FileError",
+        "NoExactSolution",
+        "NumericalError",
+        "OptionError",
+        "PfnError",
+    ),
+    "pfn.network": ("Factorization", "Network", "Parameter", "Variable", "t"),
+    "pfn.compiler": ("Schedule", "compile_network"),
+    "pfn.solve": ("PAPER", "Propagate", "Result", "infer", "learn", "load", "ramp"),
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [  # noqa: PLE0604  (the names are those of _ROOMS, repeated by TYPE_CHECKING for type checkers)
+    *_HOMES,
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("positive-factor-networks")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pfn' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, "__version__"})

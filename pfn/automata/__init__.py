@@ -1,0 +1,8 @@
+"""State machines, hierarchies of them and regular expressions, as matrices of positive factor networks."""
+
+from pfn.automata.expression import RegularExpression, UnknownLetterError
+from pfn.automata.hierarchy import Hierarchy
+from pfn.automata.learned import machine_from
+from pfn.automata.machine import StateMachine
+
+__all__ = ["Hierarchy", "RegularExpression", "StateMachine", "UnknownLetterError", "machine_from"]

@@ -1,0 +1,158 @@
+"""A state diagram as plain, checked data: what a StateMachine holds, what graphs and DOT are read into."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pfn.errors import DeclarationError
+
+HIDDEN = "?"
+"""Stands for an unknown state in a sequence, so no state may have this name."""
+
+NAMES_SHOWN = 8
+"""An error message lists at most this many names: enough to recognise the machine, short enough to read."""
+
+
+class Diagram(NamedTuple):
+    """States without the off state, transitions in the order of their columns, and the states with a role."""
+
+    states: tuple[str, ...]
+    transitions: tuple[tuple[str, str], ...]
+    transition_labels: tuple[str, ...]
+    off: str | None
+    start: tuple[str, ...]
+    end: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every state's name, the off state last."""
+        return self.states if self.off is None else (*self.states, self.off)
+
+
+def make_diagram(
+    states: Iterable[str],
+    transitions: Iterable[tuple[str, str]],
+    *,
+    off: str | None = None,
+    start: str | Iterable[str] = (),
+    end: str | None = None,
+    labels: Iterable[str] | None = None,
+) -> Diagram:
+    """A checked description in one form; an off state listed among the states is taken out of them."""
+    names = _checked_states(states, off)
+    pairs = tuple(_checked_pair(number, pair) for number, pair in enumerate(transitions, start=1))
+    starts = (start,) if isinstance(start, str) else tuple(start)
+    texts = tuple(default_label(*pair) for pair in pairs) if labels is None else tuple(labels)
+    diagram = Diagram(names, pairs, texts, off, starts, end)
+    _check_transitions(diagram)
+    _check_labels(diagram)
+    _check_roles(diagram)
+    return diagram
+
+
+def default_label(source: str, target: str) -> str:
+    """The name of a transition that was given none."""
+    return f"{source}→{target}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for an error message, abbreviated when there are many."""
+    shown = list(names)
+    more = f", … ({len(shown)} in all)" if len(shown) > NAMES_SHOWN else ""
+    return ", ".join(repr(name) for name in shown[:NAMES_SHOWN]) + more
+
+
+def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
+    if isinstance(states, str):
+        raise DeclarationError(
+            f"StateMachine: states must be a list of names, found the string {states!r}. Write "
+            f"list({states!r}) if each letter is a state."
+        )
+    given = tuple(states)
+    for name in (*given, *(() if off is None else (off,))):
+        _check_name(name)
+    repeated = [name for name, count in Counter(given).items() if count > 1]
+    if repeated:
+        raise DeclarationError(
+            f"StateMachine: each state may be listed once, but {listed(repeated)} appear more often. Remove "
+            "the repeats."
+        )
+    names = tuple(name for name in given if name != off)
+    if not names:
+        raise DeclarationError(
+            "StateMachine: at least one state besides the off state is needed, found "
+            f"{listed(given) or 'none'}. Name the states that the rows of the state vector stand for."
+        )
+    return names
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise DeclarationError(
+            f"StateMachine: a state's name must be a non-empty string, found {name!r}. Write str(...) "
+            "around other names."
+        )
+    if name == HIDDEN:
+        raise DeclarationError(
+            f"StateMachine: no state may be called {HIDDEN!r}, which stands for an unknown state in a "
+            "sequence. Rename it."
+        )
+
+
+def _checked_pair(number: int, pair: object) -> tuple[str, str]:
+    if isinstance(pair, str) or not isinstance(pair, Iterable) or len(ends := tuple(pair)) != 2:
+        raise DeclarationError(
+            f"StateMachine: transition {number} must be a pair (source, target) of state names, found "
+            f"{pair!r}. Write it as ('S1', 'S2')."
+        )
+    return ends
+
+
+def _check_transitions(diagram: Diagram) -> None:
+    known = set(diagram.names)
+    for number, pair in enumerate(diagram.transitions, start=1):
+        for name in pair:
+            if name not in known:
+                raise DeclarationError(
+                    f"StateMachine: transition {number} {pair!r} names {name!r}, but the states are "
+                    f"{listed(diagram.names)}. Add it to the states, or give it as off= if it is the off "
+                    "state."
+                )
+        if pair == (diagram.off, diagram.off):
+            raise DeclarationError(
+                f"StateMachine: transition {number} {pair!r} goes from the off state to itself, which is a "
+                "column of zeros. Leave it out: being off needs no transition to stay off."
+            )
+
+
+def _check_labels(diagram: Diagram) -> None:
+    labels, pairs = diagram.transition_labels, diagram.transitions
+    if len(labels) != len(pairs):
+        raise DeclarationError(
+            f"StateMachine: labels must name each of the {len(pairs)} transitions, found {len(labels)} "
+            "labels. Give one label per transition, in the same order."
+        )
+    first: dict[str, int] = {}
+    for number, label in enumerate(labels, start=1):
+        if label in first:
+            raise DeclarationError(
+                f"StateMachine: transitions {first[label]} {pairs[first[label] - 1]!r} and {number} "
+                f"{pairs[number - 1]!r} are both called {label!r}, but each needs a name of its own. List a "
+                "transition once, or tell parallel ones apart with labels=."
+            )
+        first[label] = number
+
+
+def _check_roles(diagram: Diagram) -> None:
+    for role, names in (("start", diagram.start), ("end", () if diagram.end is None else (diagram.end,))):
+        for name in names:
+            if name not in diagram.names:
+                raise DeclarationError(
+                    f"StateMachine: {role}={name!r} is not among the states {listed(diagram.names)}. "
+                    "Name one of them, or add it."
+                )
+    if len(set(diagram.start)) < len(diagram.start):
+        raise DeclarationError(
+            f"StateMachine: start names each state at most once, found {listed(diagram.start)}. Remove the "
+            "repeats."
+        )

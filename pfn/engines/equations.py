@@ -1,0 +1,262 @@
+"""One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pfn.engines.layout import Layout
+from pfn.engines.parameters import Block, Unit
+from pfn.engines.problem import Problem
+from pfn.engines.state import Scratch, aligned, row_blocks
+from pfn.network import Factorization, Parameter
+from pfn.updates import factor, smooth
+
+# How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
+BLOCK_ENTRIES = 1 << 15
+
+
+class ChildPiece(NamedTuple):
+    """A child slice: its variable, its values for the equation's columns, its rows in the stack."""
+
+    variable: str
+    values: np.ndarray
+    rows: slice
+
+
+class ParentPiece(NamedTuple):
+    """A parent slice: its variable, its values from column `skip` on, its rows in the stack of parents."""
+
+    variable: str
+    parameter: Parameter
+    values: np.ndarray
+    rows: slice
+    skip: int
+    cut: np.ndarray | None  # columns whose parent slice lies before the start of its own sequence
+
+
+class ChildBlock(NamedTuple):
+    """Some rows of the child matrix: where their children are, their part of R, three shared buffers."""
+
+    children: list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # values, their rows of R, their rows of buffer 1
+    R: np.ndarray
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class Equation:
+    """The work of one equation, on views of the variables' arrays."""
+
+    def __init__(
+        self,
+        declared: Factorization,
+        arrays: dict[str, np.ndarray],
+        layout: Layout,
+        blocks: list[Block],
+        problem: Problem,
+    ) -> None:
+        self.name = declared.name
+        self.declared = declared
+        self.columns = layout.count(declared)
+        self.blocks = blocks
+        self.divergence = problem.divergence
+        self.epsilon = problem.epsilon
+        self.children = self._children(arrays, layout)
+        self.parents = self._parents(arrays, layout)
+        self.height = self.parents[-1].rows.stop
+        self.reconstruction = aligned(declared.rows * self.columns, problem.dtype).reshape(
+            declared.rows, self.columns
+        )
+        self.fresh = False  # whether the reconstruction is W times the parents as they are now
+        self._sums: np.ndarray | None = None
+        self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
+        self._place_in_time(layout, problem)
+
+    def _children(self, arrays: dict[str, np.ndarray], layout: Layout) -> list[ChildPiece]:
+        return [
+            ChildPiece(child.variable.name, layout.view(arrays[child.variable.name], child, self.columns), rows)
+            for child, rows in zip(self.declared.children, self.declared.parts, strict=True)
+        ]
+
+    def _parents(self, arrays: dict[str, np.ndarray], layout: Layout) -> list[ParentPiece]:
+        pieces, row = [], 0
+        alive = None if layout.single else layout.live(self.declared)
+        for term in self.declared.terms:
+            name, lag = term.slice.variable.name, term.slice.lag
+            rows = slice(row, row + term.slice.variable.size)
+            values = layout.view(arrays[name], term.slice, self.columns)
+            cut = None if alive is None else np.flatnonzero(alive & ~layout.live(self.declared, lag))
+            pieces.append(ParentPiece(name, term.parameter, values, rows, min(-lag, self.columns), cut))
+            row = rows.stop
+        return pieces
+
+    def _place_in_time(self, layout: Layout, problem: Problem) -> None:
+        """The columns that do not count, and how often the others do."""
+        counts = np.ones(self.columns) if layout.single else layout.live(self.declared).astype(float)
+        self.dead = np.flatnonzero(counts == 0) if not counts.all() else None
+        for sequence, weights in enumerate(problem.weights.get(self.name, ())):
+            start = int(layout.starts[sequence])
+            counts[start : start + weights.size] *= weights
+        self.counted = float(counts.sum())
+        self.counts = counts.astype(problem.dtype)
+        self.weights = None if (counts == 1).all() else self.counts
+
+    def reserve(self, scratch: Scratch) -> None:
+        """Say how large the shared buffers must be."""
+        shape = (self.declared.rows, self.columns)
+        scratch.want("stack", (self.height, self.columns))
+        for rows, _ in self._row_groups():
+            for name in ("block", "second block", "third block"):
+                scratch.want(name, (rows.stop - rows.start, self.columns))
+        if len(self.blocks) > 1:
+            scratch.want("part", shape)
+        if not self.divergence.unit_denominator:
+            scratch.want("children", shape)
+            scratch.want("second stack", (self.height, self.columns))
+
+    def bind(self, scratch: Scratch) -> None:
+        """Take the shared buffers."""
+        shape = (self.declared.rows, self.columns)
+        self._stack = scratch.take("stack", (self.height, self.columns))
+        self._child_blocks = [self._child_block(rows, pieces, scratch) for rows, pieces in self._row_groups()]
+        if len(self.blocks) > 1:
+            self._part = scratch.take("part", shape)
+        if not self.divergence.unit_denominator:
+            self._stacked_children = scratch.take("children", shape)
+            self._second_stack = scratch.take("second stack", (self.height, self.columns))
+
+    def _row_groups(self) -> list[tuple[slice, list[ChildPiece]]]:
+        """A small equation is one block of all its children, a large one several blocks of one child each."""
+        if self.declared.rows * self.columns <= BLOCK_ENTRIES:
+            return [(slice(0, self.declared.rows), self.children)]
+        groups = []
+        for piece in self.children:
+            for rows in row_blocks(piece.values.shape[0], self.columns, BLOCK_ENTRIES):
+                part = ChildPiece(piece.variable, piece.values[rows], slice(0, rows.stop - rows.start))
+                first = piece.rows.start + rows.start
+                groups.append((slice(first, first + part.rows.stop), [part]))
+        return groups
+
+    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch) -> ChildBlock:
+        shape = (rows.stop - rows.start, self.columns)
+        R = self.reconstruction[rows]
+        first, second, third = (scratch.take(n, shape) for n in ("block", "second block", "third block"))
+        children = [(piece.values, R[piece.rows], first[piece.rows]) for piece in pieces]
+        return ChildBlock(children, R, (first, second, third))
+
+    def stacked_parents(self, sparseness: float = 0.0) -> np.ndarray:
+        """S, smoothed where sparseness is asked for: a view of a single parent, or the shared stack."""
+        if len(self.parents) == 1 and not self.parents[0].skip:
+            values = self.parents[0].values
+            return smooth(values, sparseness, out=self._stack) if sparseness else values
+        stack = self._stack
+        for piece in self.parents:
+            stack[piece.rows, : piece.skip] = 0
+            stack[piece.rows, piece.skip :] = piece.values
+            if piece.cut is not None and piece.cut.size:
+                stack[piece.rows, piece.cut] = 0
+        return smooth(stack, sparseness, out=stack)
+
+    def reconstruct(self, parents: np.ndarray) -> np.ndarray:
+        """R = W S, into the equation's own buffer."""
+        first, *others = self.blocks
+        first.linear.apply(parents[first.rows], self.reconstruction)
+        for block in others:
+            block.linear.apply(parents[block.rows], self._part)
+            self.reconstruction += self._part
+        return self.reconstruction
+
+    def _fields(self, parents: np.ndarray, sparseness: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """A, and B where it is not a matrix of ones; the reconstruction is used up."""
+        R = self.reconstruction if self.fresh and not sparseness else self.reconstruct(parents)
+        self.fresh = False
+        A, B = (self._ratios(), None) if self.divergence.unit_denominator else (self._gather_children(), R)
+        if self.dead is not None:
+            A[:, self.dead] = 0
+            R[:, self.dead] = 0
+        return A, B
+
+    def _ratios(self) -> np.ndarray:
+        for children, R, (buffer, _, _) in self._child_blocks:
+            values = children[0][0]
+            if len(children) > 1:
+                values = buffer
+                for child, _, room in children:
+                    np.copyto(room, child)
+            self.divergence.numerator_field(values, R, self.epsilon, scratch=buffer, out=R)
+        return self.reconstruction
+
+    def _gather_children(self) -> np.ndarray:
+        for piece in self.children:
+            self._stacked_children[piece.rows] = piece.values
+        return self._stacked_children
+
+    def right_factors(self, sparseness: float) -> np.ndarray:
+        """What the stacked parents are to be multiplied by; lies in the shared stack."""
+        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
+        numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
+        if B is None:
+            denominator = self._column_sums()
+        else:
+            denominator = self._adjoint(B, self._second_stack)
+        return factor(numerator, smooth(denominator, sparseness), self.epsilon, out=numerator)
+
+    def _adjoint(self, A: np.ndarray, out: np.ndarray) -> np.ndarray:
+        for block in self.blocks:
+            block.linear.adjoint(A, out[block.rows])
+        return out
+
+    def _column_sums(self) -> np.ndarray:
+        """Wᵀ 1 as a column, kept until a parameter changes."""
+        if self._sums is None:
+            self._sums = np.concatenate([block.linear.column_sums() for block in self.blocks])[:, None]
+        return self._sums
+
+    def values_changed(self) -> None:
+        """The parents and the learned parameters may have new values."""
+        self.fresh = False
+        if self._learned:
+            self._sums = None
+            for block in self.blocks:
+                block.refresh()
+
+    def add_statistics(self, units: list[Unit], sparseness: float) -> None:
+        """Add this equation's numerators and denominators of the left update to those of its units."""
+        parents = self.stacked_parents(sparseness)
+        A, B = self._fields(parents, sparseness)
+        if self.weights is not None:
+            A *= self.weights
+            if B is not None:
+                B *= self.weights
+        for unit in units:
+            for rows in self._rows_of(unit):
+                part = parents[rows]
+                unit.add_numerator(A, part)
+                if B is None:
+                    unit.add_uniform_denominator(part @ self.counts)
+                else:
+                    unit.add_denominator(B, part)
+
+    def _rows_of(self, unit: Unit) -> list[slice]:
+        if len(unit.parameters) > 1:
+            return [slice(0, self.height)] if unit.parameters == self.declared.parameters else []
+        return [piece.rows for piece in self.parents if piece.parameter == unit.parameters[0]]
+
+    def propagate(self) -> None:
+        """The down step: the copies of the children become W times the parents."""
+        self.reconstruct(self.stacked_parents())
+        self.fresh = True
+        if self.dead is not None:
+            self.reconstruction[:, self.dead] = 0
+
+    def errors(self) -> tuple[float, float]:
+        """The summed squared error and the divergence of the children from W times the parents, as they are."""
+        squared = divergence = 0.0
+        for children, R, (error, second, third) in self._child_blocks:
+            for values, reconstructed, room in children:
+                np.subtract(values, reconstructed, out=room)
+            if self.dead is not None:
+                error[:, self.dead] = 0
+            squared += float(np.vdot(error, error if self.weights is None else error * self.weights))
+            divergence += self.divergence.value(
+                error, R, self.epsilon, weights=self.weights, scratch=(second, third)
+            )
+        return squared, divergence

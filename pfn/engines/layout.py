@@ -1,0 +1,78 @@
+"""Where columns lie: one sequence as it is, several side by side in one array.
+
+Several sequences share one time axis, each with as many slots as its bottom variables have columns, so that a
+slice at any lag is one view of one array. Slots at which an equation does not hold are `dead` for it; slots
+whose lagged parent would lie before the start of its own sequence are `cut` for that term.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from pfn.network import Columns, Factorization, Network, Slice
+
+Indices = np.ndarray
+
+
+class Layout:
+    """The slots of all variables and equations for sequences of the given lengths."""
+
+    def __init__(self, network: Network, lengths: Sequence[int], given: Mapping[str, Sequence[int]]) -> None:
+        """`given` has the number of columns of every array that the user observed, by variable."""
+        self.network = network
+        self.lengths = tuple(lengths)
+        self.single = len(self.lengths) == 1
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        self._given = given
+        self._columns = cache(network.columns)
+
+    def columns_of(self, variable: str, sequence: int) -> range:
+        """The columns that the variable has in a sequence: those touched, and those observed at the bottom."""
+        touched = self.columns(sequence).variables[variable]
+        given = self._given.get(variable)
+        return touched if given is None else range(max(given[sequence], touched.stop))
+
+    def columns(self, sequence: int) -> Columns:
+        return self._columns(self.lengths[sequence])
+
+    def width(self, variable: str) -> int:
+        """How many slots the variable's array has."""
+        return len(self.columns_of(variable, 0)) if self.single else int(self.starts[-1])
+
+    def slots(self, variable: str, sequence: int) -> slice:
+        """Where the columns of a sequence lie in the variable's array."""
+        columns = self.columns_of(variable, sequence)
+        if self.single:
+            return slice(0, len(columns))
+        start = int(self.starts[sequence])
+        return slice(start + columns.start, start + columns.stop)
+
+    def offset(self, variable: str) -> int:
+        """The time of the first slot."""
+        return self.columns_of(variable, 0).start if self.single else 0
+
+    def count(self, equation: Factorization) -> int:
+        """How many slots the equation has, dead ones included."""
+        if self.single:
+            return self.columns(0).equations[equation.name]
+        return max(0, int(self.starts[-1]) - max(child.lag for child in equation.children))
+
+    def view(self, array: np.ndarray, piece: Slice, count: int) -> np.ndarray:
+        """The slots of a child or parent slice for the equation's slots from the first at which it exists."""
+        start = max(piece.lag, 0) - self.offset(piece.variable.name)
+        return array[:, start : start + max(0, count + min(piece.lag, 0))] if count else array[:, :0]
+
+    def live(self, equation: Factorization, lag: int = 0) -> np.ndarray:
+        """Where the equation holds and a parent at this lag (<= 0) exists, as a boolean per slot."""
+        alive = np.zeros(self.count(equation), dtype=bool)
+        for sequence, start in enumerate(self.starts[:-1]):
+            alive[start - lag : start + self.columns(sequence).equations[equation.name]] = True
+        return alive
+
+    def touches(self, equation: Factorization, piece: Slice, width: int) -> np.ndarray:
+        """Which slots of the slice's variable the equation touches through it, as a boolean per slot."""
+        touched = np.zeros(width, dtype=bool)
+        alive = np.flatnonzero(self.live(equation, min(piece.lag, 0)))
+        touched[alive + piece.lag - self.offset(piece.variable.name)] = True
+        return touched

@@ -1,0 +1,256 @@
+"""The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.compiler import Step
+from pfn.engines.equations import Equation
+from pfn.engines.layout import Layout
+from pfn.engines.means import ChildMean, Held, ParentMean, count_copies
+from pfn.engines.parameters import Unit, make_blocks, make_units, normalize_units
+from pfn.engines.problem import Errors, Problem
+from pfn.engines.state import Scratch, State
+
+
+class NumpyRun:
+    """A run of Algorithm 1: the values, and the work of a sweep on them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._network = problem.schedule.network
+        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
+        self._layout = Layout(self._network, problem.lengths, given)
+        self._units = make_units(problem)
+        self._fixed = self._fixed_variables()
+        self._allocate()
+        self._fill()
+        self._equations = {e.name: self._equation(e.name) for e in self._network.factorizations}
+        self._make_means()
+        self._bind_scratch()
+        self._held = self._observations()
+        for equation in self._equations.values():
+            equation.values_changed()
+
+    def _fixed_variables(self) -> dict[str, np.ndarray]:
+        """Variables that are observed throughout: used where they lie, never written to."""
+        fixed = {}
+        for name, arrays in self._problem.observed.items():
+            if name in self._problem.released or any(np.isnan(array).any() for array in arrays):
+                continue
+            shape = (arrays[0].shape[0], self._layout.width(name))
+            if self._layout.single and arrays[0].shape == shape:
+                fixed[name] = np.ascontiguousarray(arrays[0], self._problem.dtype)
+            elif not self._layout.single:
+                fixed[name] = np.zeros(shape, self._problem.dtype)
+                for sequence, array in enumerate(arrays):
+                    fixed[name][:, self._layout.slots(name, sequence)] = array
+        return fixed
+
+    def _allocate(self) -> None:
+        shapes: dict[str, tuple[int, ...]] = {
+            v.name: (v.size, self._layout.width(v.name))
+            for v in self._network.variables
+            if v.name not in self._fixed
+        }
+        shapes |= {f"unit {unit.name}": unit.shape for unit in self._units}
+        self._state = State(shapes, self._problem.dtype)
+        self._arrays = {
+            v.name: self._fixed[v.name] if v.name in self._fixed else self._state.arrays[v.name]
+            for v in self._network.variables
+        }
+        for unit in self._units:
+            unit.bind(self._state.arrays[f"unit {unit.name}"], self._problem.divergence)
+
+    def _fill(self) -> None:
+        """Copy the starting values in."""
+        for name, array in self._arrays.items():
+            if name not in self._fixed:
+                for sequence, values in enumerate(self._problem.start[name]):
+                    array[:, self._layout.slots(name, sequence)] = values
+        for unit in self._units:
+            for parameter in unit.parameters:
+                value = self._problem.start[parameter.name]
+                if unit.pattern is not None:
+                    unit.values[:] = value.data
+                else:
+                    unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
+
+    def _equation(self, name: str) -> Equation:
+        declared = next(e for e in self._network.factorizations if e.name == name)
+        blocks = make_blocks(declared, self._layout.count(declared), self._units, self._problem)
+        return Equation(declared, self._arrays, self._layout, blocks, self._problem)
+
+    def _make_means(self) -> None:
+        def counts(name: str, role: str) -> Any:
+            averaging, dtype = self._problem.averaging, self._problem.dtype
+            return count_copies(self._layout, name, role, averaging=averaging, dtype=dtype)
+
+        free = [name for name in self._arrays if name not in self._fixed]
+        parents = {piece.variable for e in self._equations.values() for piece in e.parents}
+        children = {piece.variable for e in self._equations.values() for piece in e.children}
+        self._parent_means = {
+            name: ParentMean(self._arrays[name], self._equations, name, counts(name, "parents"))
+            for name in free
+            if name in parents
+        }
+        self._child_means = {
+            name: ChildMean(self._arrays[name], self._equations, name, counts(name, "children"))
+            for name in free
+            if name in children
+        }
+
+    def _bind_scratch(self) -> None:
+        scratch = Scratch(self._problem.dtype)
+        workers: list[Equation | ParentMean] = [*self._equations.values(), *self._parent_means.values()]
+        for worker in workers:
+            worker.reserve(scratch)
+        for worker in workers:
+            worker.bind(scratch)
+
+    def _observations(self) -> dict[str, Held]:
+        """What is put back into partly observed variables."""
+        held = {}
+        for name, arrays in self._problem.observed.items():
+            if name in self._fixed:
+                continue
+            values = self._arrays[name]
+            observed = np.full(values.shape, np.nan, values.dtype)
+            for sequence, array in enumerate(arrays):
+                observed[:, self._layout.slots(name, sequence)][:, : array.shape[1]] = array
+            mask = ~np.isnan(observed)
+            if mask.any():
+                held[name] = Held(values, observed, mask)
+                held[name].restore()
+        return held
+
+    def release(self, name: str) -> None:
+        """From now on the variable is hidden."""
+        self._held.pop(name, None)
+
+    def extrapolate(self, beta: float) -> None:
+        """Momentum on all hidden values and learned parameters, before a sweep."""
+        self._state.extrapolate(beta)
+        for held in self._held.values():
+            held.restore()
+        for equation in self._equations.values():
+            equation.values_changed()
+
+    def sweep(self, number: int, sparseness: Mapping[str, float]) -> Errors:
+        """One sweep, with these sparseness values by equation; the errors after it."""
+        for step in self._problem.schedule.up:
+            self._step_up(step, number, sparseness)
+        self.propagate()
+        return self.errors()
+
+    def propagate(self) -> None:
+        """The downward pass."""
+        for step in self._problem.schedule.down:
+            if step.action == "propagate":
+                self._equations[step.equations[0]].propagate()
+            else:
+                self._average(step.targets[0], self._child_means)
+
+    def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
+        """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
+        for level in sorted({step.level for step in self._problem.schedule.up}):
+            steps = [step for step in self._problem.schedule.up if step.level == level]
+            for number in range(rounds):
+                for step in steps:
+                    self._step_up(step, number, sparseness)
+        self.propagate()
+
+    def _step_up(self, step: Step, number: int, sparseness: Mapping[str, float]) -> None:
+        if step.action == "left update":
+            self._learn(step, number, sparseness)
+        elif step.action == "right update":
+            self._infer(step.equations[0], sparseness)
+        else:
+            self._average(step.targets[0], self._parent_means)
+
+    def _learn(self, step: Step, number: int, sparseness: Mapping[str, float]) -> None:
+        due = [u for u in self._units if u.parameters[0].name in step.targets and number % u.every == 0]
+        if not due:
+            return
+        for name in step.equations:
+            self._equations[name].add_statistics(due, sparseness[name])
+        for unit in due:
+            unit.update(self._problem.epsilon)
+        updated = {parameter.name for unit in due for parameter in unit.parameters}
+        normalize_units(self._units, updated, (self._equations[name].declared for name in step.equations))
+        for name in step.equations:
+            self._equations[name].values_changed()
+
+    def _infer(self, name: str, sparseness: Mapping[str, float]) -> None:
+        equation = self._equations[name]
+        means = {piece.variable for piece in equation.parents if piece.variable in self._parent_means}
+        if means and equation.columns:
+            factors = equation.right_factors(sparseness[name])
+            for variable in means:
+                self._parent_means[variable].collect(name, factors)
+
+    def _average(self, name: str, means: Mapping[str, ParentMean | ChildMean]) -> None:
+        if name in means:
+            means[name].finish()
+            if name in self._held:
+                self._held[name].restore()
+
+    def errors(self) -> Errors:
+        """The errors of the values as they are, right after a downward pass."""
+        rmse, divergence, squared = {}, 0.0, 0.0
+        for name, equation in self._equations.items():
+            error, part = equation.errors()
+            entries = equation.counted * equation.declared.rows
+            rmse[name] = float(np.sqrt(error / entries)) if entries else 0.0
+            divergence += part
+            squared += error
+        return Errors(rmse, divergence, squared)
+
+    def variable(self, name: str) -> list[np.ndarray]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        result = []
+        for sequence in range(len(self._layout.lengths)):
+            values = np.array(self._arrays[name][:, self._layout.slots(name, sequence)])
+            values[:, self._untouched(name, sequence)] = np.nan
+            observed = self._problem.observed.get(name)
+            if observed is not None:
+                known = observed[sequence]
+                gaps = np.isnan(values[:, : known.shape[1]])
+                values[:, : known.shape[1]][gaps] = known[gaps]
+            result.append(values)
+        return result
+
+    def _untouched(self, name: str, sequence: int) -> list[int]:
+        columns = self._layout.columns_of(name, sequence)
+        equations = self._layout.columns(sequence).equations
+        touched: set[int] = set()
+        for equation in self._network.factorizations:
+            for piece in (*equation.children, *equation.parents):
+                if piece.variable.name == name:
+                    count = equations[equation.name]
+                    touched.update(range(max(piece.lag, 0), max(piece.lag, 0) + count + min(piece.lag, 0)))
+        return [column - columns.start for column in columns if column not in touched]
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+        for unit in self._units:
+            for parameter in unit.parameters:
+                if parameter.name == name:
+                    return unit.matrix(parameter).copy()
+        return self._problem.start[name]
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on."""
+        saved = {"state": self._state.flat.copy()}
+        if self._state.previous is not None:
+            saved["previous"] = self._state.previous.copy()
+        return saved
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off."""
+        self._state.resume(saved["state"], saved.get("previous"))
+        for equation in self._equations.values():
+            equation.values_changed()
+

@@ -1,0 +1,228 @@
+"""The parameters of a run: which are one matrix in memory, their left updates, and the maps that equations use.
+
+The learned parameters of one equation lie side by side in one matrix where none of them is tied, so that
+products with all of them are one product. Such a matrix, or a single parameter, is a `Unit`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.engines.problem import Problem
+from pfn.network import Factorization, Network, Parameter
+from pfn.updates import Divergence, factor, normalize, pulled
+from pfn.updates.maps import (
+    DenseMap,
+    SparseEntries,
+    SparseMap,
+    row_of_each_entry,
+    sampled_statistics,
+    sparse_pays,
+    statistics,
+)
+
+
+class Unit:
+    """Learned parameters that are updated as one matrix."""
+
+    def __init__(self, parameters: tuple[Parameter, ...], every: int = 1, pattern: Any = None) -> None:
+        self.parameters = parameters
+        self.every = every
+        self.pattern = pattern  # the CSR pattern of a sparse parameter
+        self.name = " ".join(parameter.name for parameter in parameters)
+        width = sum(p.shape[1] for p in parameters)
+        self.shape = (parameters[0].shape[0], width) if pattern is None else (int(pattern.nnz),)
+        self._rows = None if pattern is None else row_of_each_entry(pattern)
+
+    def bind(self, values: np.ndarray, divergence: Divergence) -> None:
+        """Take the memory of the matrix (of the stored entries, for a sparse one) and fetch what updates need."""
+        self.values = values
+        self._numerator = np.empty_like(values)
+        one_row = divergence.unit_denominator and self.pattern is None
+        self._denominator = np.empty(values.shape[1:], values.dtype) if one_row else np.empty_like(values)
+        self._extra: np.ndarray | None = None
+        self._started: set[str] = set()
+
+    def columns(self, parameter: Parameter) -> slice:
+        """Where a parameter lies in the matrix."""
+        before = self.parameters[: self.parameters.index(parameter)]
+        start = sum(p.shape[1] for p in before)
+        return slice(start, start + parameter.shape[1])
+
+    def matrix(self, parameter: Parameter) -> Any:
+        """The current value of a parameter: a view of the matrix, or a CSR array."""
+        if self.pattern is not None:
+            return sp.csr_array((self.values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+        return self.values[:, self.columns(parameter)]
+
+    def entries(self, parameter: Parameter) -> np.ndarray | SparseEntries:
+        """What normalizations work on."""
+        if self.pattern is not None:
+            return SparseEntries(self.values, self.pattern)
+        return self.values[:, self.columns(parameter)]
+
+    def add_numerator(self, A: np.ndarray, parents: np.ndarray) -> None:
+        self._add("numerator", self._numerator, A, parents)
+
+    def add_denominator(self, B: np.ndarray, parents: np.ndarray) -> None:
+        self._add("denominator", self._denominator, B, parents)
+
+    def add_uniform_denominator(self, sums: np.ndarray) -> None:
+        """1 Sᵀ is the same for every row of W: one number per column."""
+        entries = sums if self.pattern is None else sums[self.pattern.indices]
+        if "denominator" in self._started:
+            self._denominator += entries
+        else:
+            self._denominator[...] = entries
+            self._started.add("denominator")
+
+    def _add(self, name: str, total: np.ndarray, field: np.ndarray, parents: np.ndarray) -> None:
+        if name not in self._started:
+            self._statistics(field, parents, total)
+            self._started.add(name)
+            return
+        if self._extra is None:
+            self._extra = np.empty_like(self.values)
+        self._statistics(field, parents, self._extra)
+        total += self._extra
+
+    def _statistics(self, field: np.ndarray, parents: np.ndarray, out: np.ndarray) -> None:
+        if self._rows is None:
+            statistics(field, parents, out)
+        else:
+            sampled_statistics(field, parents, self._rows, self.pattern.indices, out)
+
+    def update(self, epsilon: float) -> None:
+        """The left update from the numerators and denominators added since the last one."""
+        pulls = [(self.columns(p), self._pulled(p, epsilon)) for p in self.parameters if p.prior_weight]
+        self.values *= factor(self._numerator, self._denominator, epsilon, out=self._numerator)
+        for columns, values in pulls:
+            self.values[:, columns] = values
+        self._started.clear()
+
+    def _pulled(self, parameter: Parameter, epsilon: float) -> np.ndarray:
+        columns = self.columns(parameter)
+        W, numerator = self.values[:, columns], self._numerator[:, columns]
+        denominator = self._denominator[..., columns]
+        weight = parameter.prior_weight
+        return pulled(W, numerator, denominator, epsilon, prior=parameter.prior, weight=weight)
+
+
+def make_units(problem: Problem) -> list[Unit]:
+    """The learned parameters of the problem, in the order of their first equation."""
+    network, units = problem.schedule.network, []
+    placed: set[str] = set()
+    for equation in network.factorizations:
+        learned = [p for p in dict.fromkeys(equation.parameters) if p.name in problem.learned]
+        if _side_by_side(network, equation, problem):
+            units.append(Unit(tuple(learned), problem.learn_every.get(learned[0].name, 1)))
+        else:
+            units += [
+                Unit((p,), problem.learn_every.get(p.name, 1), _pattern(p, problem.start))
+                for p in learned
+                if p.name not in placed
+            ]
+        placed.update(p.name for p in learned)
+    return units
+
+
+def _pattern(parameter: Parameter, start: Mapping[str, Any]) -> Any:
+    return start[parameter.name] if sp.issparse(start[parameter.name]) else None
+
+
+def _side_by_side(network: Network, equation: Factorization, problem: Problem) -> bool:
+    """Whether all parameters of the equation are learned, dense, updated together, and used here only."""
+    uses = [p for e in network.factorizations for p in e.parameters]
+    return (
+        len(equation.terms) > 1
+        and all(p.name in problem.learned and uses.count(p) == 1 for p in equation.parameters)
+        and not any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
+        and len({problem.learn_every.get(p.name, 1) for p in equation.parameters}) == 1
+    )
+
+
+class Block:
+    """The map of some adjacent terms of an equation: rows of its stacked parents."""
+
+    def __init__(self, linear: DenseMap | SparseMap, rows: slice, copies: list[tuple[Unit, Parameter, slice]]):
+        self.linear = linear
+        self.rows = rows
+        self._copies = copies
+
+    def refresh(self) -> None:
+        """Copy learned parameters in, where the map does not use their own memory."""
+        for unit, parameter, columns in self._copies:
+            if isinstance(self.linear, SparseMap):
+                self.linear.refresh(unit.values)
+            else:
+                self.linear.matrix[:, columns] = unit.matrix(parameter)
+
+
+def make_blocks(
+    equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem
+) -> list[Block]:
+    """The maps of an equation: its own learned matrix, or one dense or sparse map per run of terms."""
+    owners = {p.name: unit for unit in units for p in unit.parameters}
+    first = owners.get(equation.parameters[0].name)
+    if first is not None and first.pattern is None and first.parameters == equation.parameters:
+        return [Block(DenseMap(first.values), slice(0, first.shape[1]), [])]
+    blocks: list[Block] = []
+    dense: list[Parameter] = []
+    row = 0
+    for parameter in equation.parameters:
+        value, owner = problem.start[parameter.name], owners.get(parameter.name)
+        if _use_sparse(value, owner, columns):
+            blocks += _dense_block(dense, row, owners, problem)
+            dense = []
+            copies = [(owner, parameter, slice(None))] if owner else []
+            width = parameter.shape[1]
+            matrix = sp.csr_array(value, dtype=problem.dtype)
+            blocks.append(Block(SparseMap(matrix), slice(row, row + width), copies))
+        else:
+            dense.append(parameter)
+        row += parameter.shape[1]
+    return blocks + _dense_block(dense, row, owners, problem)
+
+
+def _use_sparse(value: Any, owner: Unit | None, columns: int) -> bool:
+    if owner is not None:
+        return owner.pattern is not None
+    stored = value.nnz if sp.issparse(value) else int(np.count_nonzero(value))
+    return sparse_pays(value.shape, stored, columns)
+
+
+def _dense_block(
+    parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem
+) -> list[Block]:
+    """One dense map for adjacent parameters; `end` is the row of the stack after the last."""
+    if not parameters:
+        return []
+    matrices, copies, column = [], [], 0
+    for parameter in parameters:
+        value = problem.start[parameter.name]
+        matrices.append(value.toarray() if sp.issparse(value) else value)
+        if parameter.name in owners:
+            columns = slice(column, column + parameter.shape[1])
+            copies.append((owners[parameter.name], parameter, columns))
+        column += parameter.shape[1]
+    matrix = np.hstack(matrices) if len(matrices) > 1 or copies else matrices[0]
+    matrix = np.ascontiguousarray(matrix, problem.dtype)
+    return [Block(DenseMap(matrix), slice(end - column, end), copies)]
+
+
+def normalize_units(units: Iterable[Unit], updated: set[str], equations: Iterable[Factorization]) -> None:
+    """Normalize, as their equations say, the parameters that were just updated.
+
+    The columns of a sequence are scaled together, also those of its learned parameters that were not.
+    """
+    owners = {p.name: unit for unit in units for p in unit.parameters}
+    done: set[str] = set()
+    for equation in equations:
+        learned = [p for p in dict.fromkeys(equation.parameters) if p.name in owners and p.name not in done]
+        due = [p for p in learned if p.name in updated]
+        if due and equation.normalize:
+            chosen = learned if equation.normalize == "sequences" else due
+            normalize([owners[p.name].entries(p) for p in chosen], equation.normalize, equation.parts)
+        done.update(p.name for p in due)

@@ -1,0 +1,36 @@
+"""What an engine is given: a schedule, checked data, starting values and the options of a sweep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfn.compiler import Schedule
+from pfn.updates import KULLBACK_LEIBLER, Divergence
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything about a run that does not change from sweep to sweep."""
+
+    schedule: Schedule
+    lengths: Sequence[int]  # T of every sequence
+    observed: Mapping[str, Sequence[np.ndarray]]  # by variable: an array per sequence, NaN = hidden
+    start: Mapping[str, Any]  # by variable: an array per sequence; by parameter: a matrix
+    learned: frozenset[str] = frozenset()
+    weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)  # by equation: per sequence
+    released: frozenset[str] = frozenset()  # variables whose observations will be let go
+    learn_every: Mapping[str, int] = field(default_factory=dict)
+    averaging: str = "updated"
+    divergence: Divergence = KULLBACK_LEIBLER
+    epsilon: float = 1e-9
+    dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+
+class Errors(NamedTuple):
+    """After a sweep: the root mean square error of every equation by name, and the summed divergence."""
+
+    rmse: dict[str, float]
+    divergence: float
+    squared: float

@@ -1,0 +1,85 @@
+"""All values that change during a run, in one flat buffer, so that what concerns all of them is one call."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pfn.updates import momentum
+
+# Buffers start at multiples of this many bytes, so that runs give the same bits wherever they are allocated.
+ALIGNMENT = 64
+
+
+def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """A flat array of zeros that starts at a multiple of ALIGNMENT bytes."""
+    raw = np.zeros(count * dtype.itemsize + ALIGNMENT, dtype=np.uint8)
+    skip = -raw.ctypes.data % ALIGNMENT
+    return raw[skip : skip + count * dtype.itemsize].view(dtype)
+
+
+class State:
+    """Named arrays that are views of one flat buffer."""
+
+    def __init__(self, shapes: dict[str, tuple[int, ...]], dtype: np.dtype[Any]) -> None:
+        step = ALIGNMENT // dtype.itemsize
+        sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
+        places: dict[str, int] = {}
+        end = 0
+        for name, size in sizes.items():
+            places[name] = end
+            end += -(-size // step) * step
+        self.flat = aligned(end, dtype)
+        self.arrays = {
+            name: self.flat[place : place + sizes[name]].reshape(shapes[name]) for name, place in places.items()
+        }
+        self.previous: np.ndarray | None = None
+        self._floor: np.ndarray | None = None
+        self._scratch = aligned(min(momentum.CHUNK, end), dtype)
+
+    def extrapolate(self, beta: float) -> None:
+        """Ratio momentum on everything; the first call only remembers the values."""
+        if self.previous is None or self._floor is None:
+            self.previous = aligned(self.flat.size, self.flat.dtype)
+            self._floor = self._lowest()
+        momentum.extrapolate(self.flat, self.previous, beta, self._floor, self._scratch)
+
+    def resume(self, flat: np.ndarray, previous: np.ndarray | None) -> None:
+        """Take over saved values; the floor is that of the start, which has its zeros in the same places."""
+        if previous is not None:
+            self._floor = self._lowest()
+            self.previous = aligned(self.flat.size, self.flat.dtype)
+            self.previous[:] = previous
+        self.flat[:] = flat
+
+    def _lowest(self) -> np.ndarray:
+        """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""
+        floor = np.asarray(momentum.FLOORS[self.flat.dtype], dtype=self.flat.dtype)
+        if all(array.all() for array in self.arrays.values()):
+            return floor
+        return np.where(self.flat == 0, self.flat.dtype.type(0), floor)
+
+
+class Scratch:
+    """Buffers that equations and variables share, one at a time; each uses the first part of them."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._wanted: dict[str, int] = {}
+        self._buffers: dict[str, np.ndarray] = {}
+
+    def want(self, name: str, shape: tuple[int, ...]) -> None:
+        """Reserve room; `take` may be called once all have asked."""
+        self._wanted[name] = max(self._wanted.get(name, 0), int(np.prod(shape)))
+
+    def take(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """The first part of the buffer, in that shape."""
+        if name not in self._buffers:
+            self._buffers[name] = aligned(self._wanted[name], self._dtype)
+        return self._buffers[name][: int(np.prod(shape))].reshape(shape)
+
+
+def row_blocks(rows: int, columns: int, most: int) -> Sequence[slice]:
+    """Ranges of rows of at most about so many entries each."""
+    step = max(1, most // max(columns, 1))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]

@@ -1,0 +1,179 @@
+"""Safe reading and writing: one safetensors file with the arrays, and what describes them as JSON beside them.
+
+Nothing is ever pickled. A file is written under a temporary name and moved into place, so that a run that is
+killed leaves the old file or the new one, never half of one.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import scipy.sparse as sp
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from pfn.errors import DeclarationError, FileError
+from pfn.network import Factorization, Network, Parameter, Slice, Sum, Term, Variable
+
+# Raised when the content changes in a way that older versions of pfn cannot read.
+FORMAT = 1
+_KEY = "pfn"
+
+
+def write_file(path: Path, kind: str, arrays: Mapping[str, np.ndarray], content: Mapping[str, Any]) -> None:
+    """Write arrays and JSON content as one file of that kind, all or nothing."""
+    head = json.dumps({"format": FORMAT, "kind": kind, "content": content})
+    blob = save_tensors({name: _plain(array) for name, array in arrays.items()}, metadata={_KEY: head})
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}. Give a path in a folder that exists.") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(blob)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}.") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The mode that files of this process get (reading it means setting it)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """C-contiguous and in native byte order: safetensors silently corrupts anything else."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+
+
+def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the content of a file of that kind."""
+    try:
+        blob = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}.") from error
+    try:
+        head = json.loads(_metadata(blob)[_KEY])
+        found, version, content = head["kind"], head["format"], head["content"]
+    except (KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
+        raise FileError(f"{path}: expected a file written by pfn, found something else, or a damaged file.") from error
+    if version > FORMAT:
+        raise FileError(
+            f"{path}: written by a newer version of pfn (format {version}; this one reads up to {FORMAT}). Upgrade pfn."
+        )
+    if found != kind:
+        raise FileError(f"{path}: expected a {kind}, found a {found}.")
+    try:
+        return load_tensors(blob), content
+    except (ValueError, safetensors.SafetensorError) as error:
+        raise FileError(f"{path}: the file is truncated or damaged ({error}). Write it again.") from error
+
+
+def _metadata(blob: bytes) -> Mapping[str, str]:
+    """The metadata of a safetensors file: a length in 8 bytes, then a JSON header that has them."""
+    length = int.from_bytes(blob[:8], "little")
+    header = json.loads(blob[8 : 8 + length])
+    metadata = header["__metadata__"]
+    if not isinstance(metadata, dict):
+        raise ValueError("no metadata")
+    return metadata
+
+
+def network_to_json(network: Network) -> dict[str, Any]:
+    """The declarations without the arrays they carry."""
+    return {
+        "name": network.name,
+        "variables": [{"name": v.name, "size": v.size, "labels": v.labels} for v in network.variables],
+        "parameters": [
+            {
+                "name": p.name,
+                "shape": p.shape,
+                "learn": p.learn,
+                "known": p.value is not None,
+                "prior": p.prior is not None,
+                "prior_weight": p.prior_weight,
+            }
+            for p in network.parameters
+        ],
+        "factorizations": [
+            {
+                "name": e.name,
+                "normalize": e.normalize,
+                "children": [[c.variable.name, c.lag] for c in e.children],
+                "terms": [[term.parameter.name, term.slice.variable.name, term.slice.lag] for term in e.terms],
+            }
+            for e in network.factorizations
+        ],
+    }
+
+
+def network_arrays(network: Network) -> dict[str, np.ndarray]:
+    """The arrays that the declarations carry: known values and priors."""
+    arrays: dict[str, np.ndarray] = {}
+    for parameter in network.parameters:
+        if parameter.value is not None:
+            arrays |= matrix_arrays(f"declared/{parameter.name}", parameter.value)
+        if parameter.prior is not None:
+            arrays |= matrix_arrays(f"prior/{parameter.name}", parameter.prior)
+    return arrays
+
+
+def network_from_json(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: Path) -> Network:
+    """The network that was saved, checked like any other."""
+    try:
+        variables = {v["name"]: Variable(v["name"], v["size"], v["labels"]) for v in content["variables"]}
+        parameters = {p["name"]: _parameter(p, arrays) for p in content["parameters"]}
+        equations = [_equation(e, variables, parameters) for e in content["factorizations"]]
+        return Network(*equations, name=content["name"])
+    except (KeyError, TypeError, ValueError, DeclarationError) as error:
+        raise FileError(f"{path}: the network in the file is damaged: {error}.") from error
+
+
+def _parameter(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Parameter:
+    name = content["name"]
+    return Parameter(
+        name,
+        matrix_from_arrays(f"declared/{name}", arrays) if content["known"] else None,
+        shape=tuple(content["shape"]),
+        learn=content["learn"],
+        prior=matrix_from_arrays(f"prior/{name}", arrays) if content["prior"] else None,
+        prior_weight=content["prior_weight"],
+    )
+
+
+def _equation(
+    content: Mapping[str, Any], variables: Mapping[str, Variable], parameters: Mapping[str, Parameter]
+) -> Factorization:
+    children = [Slice(variables[name], lag) for name, lag in content["children"]]
+    terms = tuple(Term(parameters[p], Slice(variables[v], lag)) for p, v, lag in content["terms"])
+    return Factorization(children, Sum(terms), name=content["name"], normalize=content["normalize"])
+
+
+def matrix_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
+    """A dense or sparse matrix as arrays of a file."""
+    if not sp.issparse(matrix):
+        return {name: np.asarray(matrix)}
+    parts = ("data", "indices", "indptr")
+    return {f"{name}/{part}": getattr(matrix, part) for part in parts} | {
+        f"{name}/shape": np.array(matrix.shape)
+    }
+
+
+def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The matrix that `matrix_arrays` took apart."""
+    if name in arrays:
+        return arrays[name]
+    data, indices, indptr = (arrays[f"{name}/{part}"] for part in ("data", "indices", "indptr"))
+    return sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{name}/shape"]))

@@ -1,0 +1,158 @@
+"""One factorization equation: stacked children = sum of parameters times parents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from pfn.errors import DeclarationError
+from pfn.network.parameter import Parameter
+from pfn.network.terms import Sum, Term, as_terms
+from pfn.network.variable import Slice, Variable, as_slice, check_name
+
+NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Factorization:
+    """An equation of a network, checked when it is made; without a name the network calls it eq1, eq2, ...
+
+    >>> from pfn import Variable, Parameter, t
+    >>> x, h = Variable("x", 4), Variable("h", 6)
+    >>> print(Factorization([x[t], x[t + 1]], Parameter("W", shape=(8, 6)) @ h[t]))
+    [x[t]; x[t+1]] = W h[t]
+    """
+
+    children: tuple[Slice, ...]
+    terms: tuple[Term, ...]
+    name: str
+    normalize: str | None
+
+    def __init__(
+        self,
+        child: Slice | Variable | Sequence[Slice | Variable],
+        terms: Term | Sum,
+        *,
+        name: str | None = None,
+        normalize: str | None = None,
+    ) -> None:
+        stacked = child if isinstance(child, list | tuple) else [child]
+        if name is not None:
+            check_name(name, "a factorization")
+        fields = {
+            "children": tuple(as_slice(item, "a child") for item in stacked),
+            "terms": as_terms(terms),
+            "name": name or "",
+            "normalize": normalize,
+        }
+        for field, content in fields.items():
+            object.__setattr__(self, field, content)
+        for check in (_check_children, _check_parents, _check_lags, _check_rows, _check_normalize):
+            check(self)
+
+    @property
+    def rows(self) -> int:
+        """The summed sizes of the stacked children."""
+        return sum(child.variable.size for child in self.children)
+
+    @property
+    def parents(self) -> tuple[Slice, ...]:
+        """The parent slices, in the order of the terms."""
+        return tuple(term.slice for term in self.terms)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of the terms; a tied one may occur twice."""
+        return tuple(term.parameter for term in self.terms)
+
+    @property
+    def parts(self) -> tuple[slice, ...]:
+        """The rows of each stacked child."""
+        ends = list(accumulate(child.variable.size for child in self.children))
+        return tuple(slice(start, end) for start, end in pairwise([0, *ends]))
+
+    def named(self, name: str) -> "Factorization":
+        """The same equation under another name."""
+        return Factorization(self.children, Sum(self.terms), name=name, normalize=self.normalize)
+
+    def same_equation(self, other: "Factorization") -> bool:
+        """Whether both say the same, whatever they are called."""
+        return (self.children, self.terms, self.normalize) == (other.children, other.terms, other.normalize)
+
+    def __str__(self) -> str:
+        left = "; ".join(str(child) for child in self.children)
+        return f"{left if len(self.children) == 1 else f'[{left}]'} = {Sum(self.terms)}"
+
+    def __repr__(self) -> str:
+        return f"Factorization({f'{self.name}: ' if self.name else ''}{self})"
+
+
+def _check_children(equation: Factorization) -> None:
+    if not equation.children:
+        raise DeclarationError("an equation needs a child: give a slice such as x[t], or a list of them.")
+    for child in equation.children:
+        if equation.children.count(child) > 1:
+            raise DeclarationError(f"{equation}: {child} is stacked twice. Stack it once.")
+
+
+def _check_parents(equation: Factorization) -> None:
+    for parent in equation.parents:
+        if equation.parents.count(parent) > 1:
+            raise DeclarationError(
+                f"{equation}: {parent} is a parent twice. Add the two parameters up into one term."
+            )
+
+
+def _check_lags(equation: Factorization) -> None:
+    earliest = min(equation.children, key=lambda child: child.lag)
+    latest = max(equation.parents, key=lambda parent: parent.lag)
+    if earliest.lag >= 0 >= latest.lag:
+        return
+    if earliest.lag >= latest.lag:
+        remedy = f"The same equation is {_shifted(equation, -earliest.lag if earliest.lag < 0 else -latest.lag)}."
+    else:
+        again = _shifted(equation, -latest.lag, children_by=-earliest.lag)
+        remedy = (
+            f"A child cannot come before its parent: count the columns of {latest.variable.name} "
+            f"from {latest.lag - earliest.lag} slices later and write {again}."
+        )
+    what = (
+        f"children take lags >= 0, but {earliest} has {earliest.lag}"
+        if earliest.lag < 0
+        else f"parents take lags <= 0, but {latest} has +{latest.lag}"
+    )
+    raise DeclarationError(f"{equation}: {what}. {remedy}")
+
+
+def _shifted(equation: Factorization, by: int, *, children_by: int | None = None) -> str:
+    moved = by if children_by is None else children_by
+    children = [str(Slice(child.variable, child.lag + moved)) for child in equation.children]
+    left = children[0] if len(children) == 1 else f"[{'; '.join(children)}]"
+    terms = (Term(term.parameter, Slice(term.slice.variable, term.slice.lag + by)) for term in equation.terms)
+    return f"{left} = {Sum(tuple(terms))}"
+
+
+def _check_rows(equation: Factorization) -> None:
+    names = ", ".join(str(child) for child in equation.children)
+    stacked = "stacked children" if len(equation.children) > 1 else "child"
+    for parameter in equation.parameters:
+        rows, columns = parameter.shape
+        if rows != equation.rows:
+            raise DeclarationError(
+                f"{equation}: {parameter.name} has {rows} rows, but the {stacked} {names} "
+                f"{'have' if len(equation.children) > 1 else 'has'} {equation.rows} components. "
+                f"Give {parameter.name} the shape ({equation.rows}, {columns})."
+            )
+
+
+def _check_normalize(equation: Factorization) -> None:
+    if equation.normalize not in NORMALIZATIONS:
+        raise DeclarationError(
+            f"{equation}: normalize must be one of {', '.join(map(repr, NORMALIZATIONS))}, "
+            f"found {equation.normalize!r}."
+        )
+    widths = {parameter.shape[1] for parameter in equation.parameters if parameter.learn}
+    if equation.normalize == "sequences" and len(widths) > 1:
+        raise DeclarationError(
+            f"{equation}: normalize='sequences' sums the j-th columns of all parameters, so they must have equal "
+            f"numbers of columns, found {sorted(widths)}. Use 'columns', or parents of equal size."
+        )

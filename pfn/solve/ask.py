@@ -1,0 +1,247 @@
+"""`infer` and `learn`: questions to a network."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from pfn.errors import DataError, OptionError
+from pfn.network import Factorization, Network
+from pfn.solve.data import Observations, check_observations, numbers
+from pfn.solve.interruption import Interruption
+from pfn.solve.methods import as_method
+from pfn.solve.progress import make_bar
+from pfn.solve.ramps import check_count, check_number
+from pfn.solve.request import Answer, Callback, Method, Request
+from pfn.solve.result import Result
+from pfn.solve.start import named_initial
+
+# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
+ITERATIONS = 1000
+ENGINES = ("numpy", "jax", "auto")
+DTYPES = ("float64", "float32")
+
+
+def infer(
+    network: Network,
+    data: Mapping[Any, Any],
+    *,
+    method: Any = "propagate",
+    iterations: int = ITERATIONS,
+    tolerance: float | None = None,
+    stall: float | None = None,
+    seed: int = 0,
+    initial: Mapping[Any, Any] | None = None,
+    restarts: int = 1,
+    weights: Mapping[Any, Any] | None = None,
+    engine: str = "auto",
+    dtype: Any = "float64",
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = 100,
+    resume: str | PathLike[str] | None = None,
+) -> Result:
+    """Find the hidden values; parameters stay as they are.
+
+    `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
+    lists of such arrays, one per sequence; variables that are not in it are hidden.
+
+    >>> import pfn
+    >>> from pfn import t
+    >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 2)
+    >>> W = pfn.Parameter("W", [[1, 0], [0, 1], [0, 1], [1, 0]])  # the two states take turns
+    >>> network = pfn.Network(pfn.Factorization([x[t], x[t + 1]], W @ h[t]))
+    >>> X = np.full((2, 5), np.nan)
+    >>> X[:, 0] = [3, 1]
+    >>> print(infer(network, {x: X})[x].round(3))
+    [[3. 1. 3. 1. 3.]
+     [1. 3. 1. 3. 1.]]
+    """
+    return _ask(**locals(), learning=False)  # the arguments, under their own names
+
+
+def learn(
+    network: Network,
+    data: Mapping[Any, Any],
+    *,
+    method: Any = "propagate",
+    iterations: int = ITERATIONS,
+    tolerance: float | None = None,
+    stall: float | None = None,
+    seed: int = 0,
+    initial: Mapping[Any, Any] | None = None,
+    restarts: int = 1,
+    weights: Mapping[Any, Any] | None = None,
+    engine: str = "auto",
+    dtype: Any = "float64",
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = 100,
+    resume: str | PathLike[str] | None = None,
+) -> Result:
+    """Find the hidden values and the unknown parameters; data and options are those of `infer`.
+
+    >>> import pfn
+    >>> from pfn import t
+    >>> x, h = pfn.Variable("x", 3), pfn.Variable("h", 2)
+    >>> network = pfn.Network(pfn.Factorization(x[t], pfn.Parameter("W", shape=(3, 2)) @ h[t]))
+    >>> X = np.outer([1, 2, 0], [1, 0, 1, 2]) + np.outer([0, 1, 3], [2, 1, 0, 0])
+    >>> result = learn(network, {x: X})
+    >>> bool(np.allclose(result["W"] @ result["h"], X, atol=1e-3))
+    True
+    """
+    return _ask(**locals(), learning=True)
+
+
+def _ask(*, network: Network, data: Any, method: Any, restarts: int, progress: Any, learning: bool, **common: Any) -> Result:
+    if not isinstance(network, Network):
+        raise OptionError(f"network must be a pfn.Network, found {type(network).__name__}.")
+    chosen = as_method(method)
+    chosen.check(network)
+    check_count(restarts, "restarts", 1)
+    if restarts > 1 and (common["checkpoint"] is not None or common["resume"] is not None):
+        raise OptionError(
+            f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."
+        )
+    bar = make_bar(progress)
+    with Interruption() as interruption, bar:
+        request = _request(network, data, learning, common, bar, interruption)
+        answer = _best(_runs(chosen, request, restarts), interruption)
+    return _result(request, chosen, answer, restarts)
+
+
+def _request(
+    network: Network, data: Any, learning: bool, common: dict[str, Any], bar: Any, interruption: Interruption
+) -> Request:
+    _check_common(common)
+    dtype = _dtype(common["dtype"])
+    observations = check_observations(network, data, dtype)
+    paths = {name: None if common[name] is None else fspath(common[name]) for name in ("checkpoint", "resume")}
+    return Request(
+        network=network,
+        observations=observations,
+        learned=frozenset(p.name for p in network.parameters if p.learn and learning),
+        initial=named_initial(network, common["initial"]),
+        weights=_weights(network, common["weights"], observations),
+        dtype=dtype,
+        engine="numpy",
+        restart=0,
+        bar=bar,
+        interruption=interruption,
+        **paths,  # type: ignore[arg-type]  # the two paths that Request names
+        **{name: common[name] for name in _PASSED_ON},
+    )
+
+
+_PASSED_ON = ("iterations", "tolerance", "stall", "seed", "callback", "checkpoint_every")
+
+
+def _check_common(common: Mapping[str, Any]) -> None:
+    for option in ("iterations", "checkpoint_every"):
+        check_count(common[option], option, 1)
+    check_count(common["seed"], "seed", 0)
+    for option in ("tolerance", "stall"):
+        if common[option] is not None:
+            check_number(common[option], option, 0.0, None)
+    if common["engine"] not in ENGINES:
+        raise OptionError(f"engine must be one of {', '.join(map(repr, ENGINES))}, found {common['engine']!r}.")
+    if common["engine"] == "jax":
+        raise OptionError("engine='jax' is not in this version. Use engine='numpy' or 'auto'.")
+    if common["callback"] is not None and not callable(common["callback"]):
+        raise OptionError(
+            f"callback must be a function (iteration, values) -> whether to stop, found {common['callback']!r}."
+        )
+
+
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None  # type: ignore[assignment]
+    if found is None or found.name not in DTYPES:
+        raise OptionError(f"dtype must be one of {', '.join(map(repr, DTYPES))}, found {dtype!r}.")
+    return found
+
+
+def _weights(network: Network, weights: Any, observations: Observations) -> dict[str, list[np.ndarray]]:
+    if weights is None:
+        return {}
+    if not isinstance(weights, Mapping):
+        raise OptionError(f"weights must be a mapping such as {{'eq1': numbers}}, found {type(weights).__name__}.")
+    checked = {}
+    for key, given in weights.items():
+        equation = network[key]
+        if not isinstance(equation, Factorization):
+            raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
+        if observations.listed != isinstance(given, list | tuple):
+            wanted = "a list with one array per sequence" if observations.listed else "an array"
+            raise DataError(f"weights of {equation.name} must be {wanted}, like the data.")
+        pieces = list(given) if observations.listed else [given]
+        if len(pieces) != len(observations.lengths):
+            raise DataError(
+                f"weights of {equation.name} need {len(observations.lengths)} sequences like the data, found {len(pieces)}."
+            )
+        checked[equation.name] = [
+            _weights_of_one(equation, piece, network.columns(length).equations[equation.name])
+            for piece, length in zip(pieces, observations.lengths, strict=True)
+        ]
+    return checked
+
+
+def _weights_of_one(equation: Factorization, given: Any, columns: int) -> np.ndarray:
+    array = numbers(given, f"weights of {equation.name}").astype(float)
+    if array.shape != (columns,):
+        raise DataError(
+            f"weights of {equation.name}: expected {columns} numbers, one per column of the equation, "
+            f"found the shape {array.shape}."
+        )
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"weights of {equation.name}: expected finite numbers >= 0, found {array[place]} at column {place}."
+        )
+    return array
+
+
+def _runs(method: Method, request: Request, restarts: int) -> Iterable[Answer]:
+    """The runs, one after the other, or as the user's joblib configuration says."""
+    if restarts == 1:
+        return iter([method.run(request)])
+    parallel = Parallel(return_as="generator")
+    return parallel(delayed(method.run)(request.again(number)) for number in range(restarts))  # type: ignore[no-any-return]
+
+
+def _best(answers: Iterable[Answer], interruption: Interruption) -> Answer:
+    best: Answer | None = None
+    for answer in answers:
+        if best is None or answer.squared_error < best.squared_error:
+            best = answer
+        if interruption.requested:
+            break
+    assert best is not None  # there is at least one run
+    return best
+
+
+def _result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
+    return Result(
+        network=request.network,
+        values=answer.values,
+        rmse=answer.rmse,
+        squared_error=answer.squared_error,
+        history=answer.history,
+        stop=answer.stop,
+        iterations=answer.iterations,
+        interrupted=answer.interrupted,
+        settings={
+            "method": repr(method),
+            "seed": str(request.seed),
+            "restarts": str(restarts),
+            "dtype": request.dtype.name,
+            "engine": request.engine,
+        },
+    )

@@ -1,0 +1,56 @@
+"""Checkpoints: everything the next sweep depends on, in one file that is replaced as a whole."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from pfn.errors import FileError
+from pfn.files import network_to_json, read_file, write_file
+from pfn.solve.request import Method, Request
+
+KIND = "checkpoint"
+
+
+class Checkpoint:
+    """Writes and reads the checkpoints of one run."""
+
+    def __init__(self, request: Request, method: Method) -> None:
+        self._request = request
+        self._method = method
+
+    def due(self, done: int, *, last: bool) -> bool:
+        """Whether to write one after so many sweeps."""
+        return self._request.checkpoint is not None and (last or done % self._request.checkpoint_every == 0)
+
+    def write(self, state: dict[str, np.ndarray]) -> None:
+        assert self._request.checkpoint is not None  # `due` asked
+        write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint()})
+
+    def read(self) -> dict[str, np.ndarray]:
+        """The state saved in the file to resume, which must be of the same question."""
+        assert self._request.resume is not None  # the caller asked
+        path = Path(self._request.resume)
+        arrays, content = read_file(path, KIND)
+        if content.get("run") != self._fingerprint():
+            raise FileError(
+                f"{path}: this checkpoint belongs to another run: the network, the data, the starting values, the "
+                "weights, the method, the seed and the dtype must be those of the run that wrote it."
+            )
+        return arrays
+
+    def _fingerprint(self) -> str:
+        """Equal for equal questions."""
+        request, digest = self._request, hashlib.blake2b(digest_size=16)
+        text = (network_to_json(request.network), self._method, request.seed, request.dtype, request.engine)
+        digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
+        for parameter in request.network.parameters:
+            if parameter.value is not None:
+                dense = parameter.value if isinstance(parameter.value, np.ndarray) else parameter.value.toarray()
+                digest.update(np.ascontiguousarray(dense).tobytes())
+        for group in (request.observations.arrays, request.weights, request.initial):
+            for name, arrays in sorted(group.items()):
+                digest.update(name.encode())
+                for array in arrays if isinstance(arrays, list | tuple) else [arrays]:
+                    digest.update(np.ascontiguousarray(np.asarray(array, dtype=float)).tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,205 @@
+"""Observations as the user gives them → checked arrays, and how long every sequence is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.errors import DataError, DeclarationError
+from pfn.network import Network, Variable
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Checked observations: by variable name an array per sequence, NaN = hidden."""
+
+    arrays: dict[str, list[np.ndarray]]
+    lengths: tuple[int, ...]
+    listed: bool  # whether the user gave lists, and so gets lists
+
+    def unwrap(self, per_sequence: list[np.ndarray]) -> Any:
+        """As the user gave them: a list, or the one array."""
+        return per_sequence if self.listed else per_sequence[0]
+
+
+def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> Observations:
+    """Check the observations against the network and find T for every sequence."""
+    if not isinstance(data, Mapping):
+        raise DataError(f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}.")
+    if not data:
+        names = ", ".join(v.name for v in network.bottom) or network.variables[0].name
+        raise DataError(
+            f"the data are empty, so the length is unknown. Give an array for {names}; all NaN means all hidden."
+        )
+    listed = _all_lists_or_none(data)
+    arrays = {}
+    for key, values in data.items():
+        variable = find_variable(network, key)
+        if variable.name in arrays:
+            raise DataError(f"the data have {variable.name} twice, by object and by name. Give it once.")
+        pieces = values if listed else [values]
+        arrays[variable.name] = [
+            checked_array(piece, variable, dtype, number if listed else None)
+            for number, piece in enumerate(pieces)
+        ]
+    _check_same_number(arrays)
+    lengths = tuple(
+        _length(network, arrays, sequence) for sequence in range(len(next(iter(arrays.values()))))
+    )
+    return Observations(_trimmed(network, arrays, lengths), lengths, listed)
+
+
+def find_variable(network: Network, key: Any) -> Variable:
+    """The variable meant by a key of the data."""
+    try:
+        return network.variable(key)
+    except DeclarationError as error:
+        raise DataError(f"data for {key!r}: {error}") from error
+
+
+def _all_lists_or_none(data: Mapping[Any, object]) -> bool:
+    lists = {str(getattr(key, "name", key)): isinstance(values, list | tuple) for key, values in data.items()}
+    if any(lists.values()) and not all(lists.values()):
+        single = next(name for name, is_list in lists.items() if not is_list)
+        several = next(name for name, is_list in lists.items() if is_list)
+        raise DataError(
+            f"{several} is a list of sequences, but {single} is a single array. "
+            f"Give every observed variable as a list with one array per sequence."
+        )
+    return any(lists.values())
+
+
+def checked_array(values: object, variable: Variable, dtype: np.dtype[Any], sequence: int | None) -> np.ndarray:
+    """A finite, non-negative (size, columns) array; NaN entries are hidden."""
+    what = variable.name if sequence is None else f"{variable.name}, sequence {sequence}"
+    array = numbers(values, what)
+    if array.ndim != 2 or array.shape[0] != variable.size:
+        raise DataError(
+            f"{what}: expected an array of shape ({variable.size}, columns), components down and time to the "
+            f"right, found the shape {array.shape}.{_shape_hint(array, variable)}"
+        )
+    if array.shape[1] == 0:
+        raise DataError(f"{what}: the array has no columns. Give at least one; NaN marks hidden entries.")
+    converted = array.astype(dtype, order="C", copy=False)
+    refuse_bad_entries(converted, array, what)
+    return converted
+
+
+def numbers(values: object, what: str) -> np.ndarray:
+    """Anything array-like as real numbers; masked entries become NaN, sparse matrices dense."""
+    if sp.issparse(values):
+        values = values.toarray()  # type: ignore[attr-defined]
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.astype(float).filled(np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{what}: expected an array of numbers: {error}.") from error
+    if array.dtype.kind not in "buif":
+        raise DataError(
+            f"{what}: expected real numbers, found {array.dtype} entries. Convert them to floats; NaN = hidden."
+        )
+    return array
+
+
+def _shape_hint(array: np.ndarray, variable: Variable) -> str:
+    if array.ndim == 1 and array.shape[0] == variable.size:
+        return " For a single column use array[:, None]."
+    if array.ndim == 2 and array.shape[1] == variable.size:
+        return " It looks transposed: use array.T."
+    if array.ndim == 3:
+        return " For several sequences give a list of arrays."
+    return ""
+
+
+def refuse_bad_entries(array: np.ndarray, original: np.ndarray, what: str) -> None:
+    """Negative and infinite entries are refused with their position."""
+    with np.errstate(invalid="ignore"):
+        wrong = (array < 0) | np.isinf(array)
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise DataError(
+            f"{what}: entries must be finite and non-negative, or NaN where hidden; found "
+            f"{original[row, column]} at component {row}, column {column} "
+            f"({int(wrong.sum())} such entries). Replace them, for example by NaN."
+        )
+
+
+def _check_same_number(arrays: Mapping[str, Sequence[np.ndarray]]) -> None:
+    counts = {name: len(pieces) for name, pieces in arrays.items()}
+    if 0 in counts.values():
+        empty = next(name for name, count in counts.items() if count == 0)
+        raise DataError(f"{empty}: the list of sequences is empty. Give at least one array.")
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise DataError(f"every variable needs the same number of sequences, found: {found}.")
+
+
+def _length(network: Network, arrays: Mapping[str, Sequence[np.ndarray]], sequence: int) -> int:
+    """T: the number of columns of the observed bottom variables, or what fits the others."""
+    given = {name: pieces[sequence].shape[1] for name, pieces in arrays.items()}
+    bottom = {v.name: given[v.name] for v in network.bottom if v.name in given}
+    if not bottom:
+        return _length_from_upper(network, given, sequence)
+    length = max(bottom.values())
+    touched = network.columns(length).variables
+    for name, count in bottom.items():
+        if count not in (length, touched[name].stop):
+            longest = max(bottom, key=bottom.__getitem__)
+            raise DataError(
+                f"{name} has {count} columns, but {longest} has {length}{_in_sequence(arrays, sequence)}. "
+                f"Variables at the bottom of the network share their time axis: give both {length} columns."
+            )
+    return length
+
+
+def _in_sequence(arrays: Mapping[str, Sequence[np.ndarray]], sequence: int) -> str:
+    several = len(next(iter(arrays.values()))) > 1
+    return f" in sequence {sequence}" if several else ""
+
+
+def _length_from_upper(network: Network, given: Mapping[str, int], sequence: int) -> int:
+    """Without an observed bottom variable, the T that gives every observed variable its columns."""
+    pieces = [p for e in network.factorizations for p in (*e.children, *e.parents)]
+    most = max(given.values()) + sum(abs(piece.lag) for piece in pieces)
+    for length in range(1, most + 1):
+        touched = network.columns(length).variables
+        if all(touched[name].stop == count for name, count in given.items()):
+            return length
+    found = ", ".join(f"{name} has {count} columns" for name, count in given.items())
+    raise DataError(
+        f"no length of the sequence fits: {found} (sequence {sequence}). Give an array for a bottom variable "
+        f"({', '.join(v.name for v in network.bottom)}), all NaN if it is hidden."
+    )
+
+
+def _trimmed(
+    network: Network, arrays: dict[str, list[np.ndarray]], lengths: tuple[int, ...]
+) -> dict[str, list[np.ndarray]]:
+    """Arrays with the columns their variables have; observed columns that no equation touches are refused."""
+    bottom = {variable.name for variable in network.bottom}
+    trimmed = {}
+    for name, pieces in arrays.items():
+        trimmed[name] = list(pieces)
+        for sequence, array in enumerate(pieces):
+            if name not in bottom:
+                columns = network.columns(lengths[sequence]).variables[name].stop
+                trimmed[name][sequence] = _fitted(array, name, columns, lengths[sequence])
+    return trimmed
+
+
+def _fitted(array: np.ndarray, name: str, columns: int, length: int) -> np.ndarray:
+    if array.shape[1] < columns:
+        raise DataError(
+            f"{name}: expected {columns} columns for a sequence of {length} slices, found {array.shape[1]}. "
+            f"Give an array of shape ({array.shape[0]}, {columns}); NaN marks hidden entries."
+        )
+    seen = np.flatnonzero(~np.isnan(array[:, columns:]).all(axis=0))
+    if seen.size:
+        raise DataError(
+            f"{name}: column {columns + int(seen[0])} is observed, but no equation touches it: in a sequence of "
+            f"{length} slices {name} has {columns} columns. Give an array of shape ({array.shape[0]}, {columns})."
+        )
+    return array[:, :columns]

@@ -1,0 +1,57 @@
+"""How the errors went along a run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pfn.errors import DeclarationError
+
+
+class History:
+    """The root mean square error of every equation along the sweeps.
+
+    `history["eq1"]` is an array, `history.iterations` the sweeps it was taken after (counted from 0),
+    `history.divergence` the summed divergence of all equations.
+    """
+
+    def __init__(
+        self, iterations: Sequence[int], rmse: Mapping[str, Sequence[float]], divergence: Sequence[float]
+    ) -> None:
+        self.iterations = np.array(iterations, dtype=np.int64)
+        self.divergence = np.array(divergence, dtype=np.float64)
+        self._rmse = {name: np.array(values, dtype=np.float64) for name, values in rmse.items()}
+
+    def __getitem__(self, equation: object) -> np.ndarray:
+        name = equation if isinstance(equation, str) else getattr(equation, "name", None)
+        if name not in self._rmse:
+            raise DeclarationError(
+                f"the history has no equation called {equation!r}. It has {', '.join(self._rmse)}."
+            )
+        return self._rmse[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rmse)
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __repr__(self) -> str:
+        return f"History of {', '.join(self._rmse)} over {len(self)} sweeps"
+
+
+class Recorder:
+    """Collects a history sweep by sweep."""
+
+    def __init__(self, equations: Sequence[str]) -> None:
+        self.iterations: list[int] = []
+        self.divergence: list[float] = []
+        self.rmse: dict[str, list[float]] = {name: [] for name in equations}
+
+    def add(self, iteration: int, rmse: Mapping[str, float], divergence: float) -> None:
+        self.iterations.append(iteration)
+        self.divergence.append(divergence)
+        for name, values in self.rmse.items():
+            values.append(rmse[name])
+
+    def finish(self) -> History:
+        return History(self.iterations, self.rmse, self.divergence)

@@ -1,0 +1,134 @@
+"""The methods: frozen options objects that answer requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from pfn.compiler import compile_network
+from pfn.errors import OptionError
+from pfn.network import Factorization, Network, Parameter, Variable
+from pfn.solve import propagation
+from pfn.solve.ramps import Ramp, check_count, check_number
+from pfn.solve.request import Answer, Method, Request
+
+CHOICES: dict[str, tuple[object, ...]] = {
+    "averaging": ("updated", "all"),
+    "acceleration": ("momentum", None),
+    "divergence": ("kl", "euclidean"),
+    "start": ("random", "levels"),
+}
+
+
+@dataclass(frozen=True)
+class Propagate:
+    """The paper's inference and learning: sweeps of multiplicative updates up and propagated values down.
+
+    - averaging: which copies a variable is the mean of, "updated" (Algorithm 1) or "all" (Algorithm 2);
+    - acceleration: "momentum" extrapolates along the last relative change before every sweep, None does not;
+    - divergence: "kl" (Kullback-Leibler) or "euclidean";
+    - epsilon: what is added to numerators and denominators; small against the data;
+    - initial_scale: hidden values start uniform between 0 and this;
+    - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
+    - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
+    - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
+    - start: "random", or "levels", which first fits every learned level to the one below it.
+    """
+
+    averaging: Literal["updated", "all"] = "updated"
+    acceleration: Literal["momentum"] | None = "momentum"
+    divergence: Literal["kl", "euclidean"] = "kl"
+    epsilon: float = 1e-9
+    initial_scale: float = 1e-6
+    sparseness: float | Ramp | Mapping[Factorization | str, float | Ramp] = 0.0
+    release: Mapping[Variable | str, int] = field(default_factory=dict)
+    learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
+    start: Literal["random", "levels"] = "random"
+
+    name: ClassVar[str] = "propagate"
+
+    def __post_init__(self) -> None:
+        for option, allowed in CHOICES.items():
+            if getattr(self, option) not in allowed:
+                raise OptionError(
+                    f"Propagate: {option} must be one of {', '.join(map(repr, allowed))}, "
+                    f"found {getattr(self, option)!r}."
+                )
+        for option in ("epsilon", "initial_scale"):
+            check_number(getattr(self, option), f"Propagate: {option}", 0.0, None)
+            if not getattr(self, option):
+                raise OptionError(f"Propagate: {option} must be greater than 0, found 0. The default is small enough.")
+        for option in ("release", "learn_every"):
+            self._check_counts(option, 1 if option == "learn_every" else 0)
+        sparseness = self.sparseness
+        for value in sparseness.values() if isinstance(sparseness, Mapping) else [sparseness]:
+            _check_sparseness(value)
+
+    def _check_counts(self, option: str, least: int) -> None:
+        mapping = getattr(self, option)
+        if not isinstance(mapping, Mapping):
+            raise OptionError(f"Propagate: {option} must be a mapping from object to sweeps, found {mapping!r}.")
+        for key, count in mapping.items():
+            check_count(count, f"Propagate: {option} of {getattr(key, 'name', key)}", least)
+
+    def check(self, network: Network) -> None:
+        """Refuse networks with cycles through time, and names that the network does not have."""
+        compile_network(network)
+        self.named(network)
+
+    def named(self, network: Network) -> "Propagate":
+        """The same options with the network's own names in place of objects."""
+        return replace(
+            self,
+            release={network.variable(key).name: n for key, n in self.release.items()},
+            learn_every={_parameter(network, key): n for key, n in self.learn_every.items()},
+            sparseness=(
+                {_equation(network, key): value for key, value in self.sparseness.items()}
+                if isinstance(self.sparseness, Mapping)
+                else self.sparseness
+            ),
+        )
+
+    def run(self, request: Request) -> Answer:
+        """Sweep until a criterion to stop is met."""
+        return propagation.run(request, self.named(request.network))
+
+
+_LATER = ("exact", "substitute", "consensus")
+
+
+def as_method(method: Any) -> Method:
+    """The method meant: an options object, or a name for the defaults."""
+    if isinstance(method, str):
+        if method == Propagate.name:
+            return Propagate()
+        later = f" ({method} is not in this version)" if method in _LATER else ""
+        raise OptionError(f"method must be 'propagate' or a pfn.Propagate(…), found {method!r}{later}.")
+    if not (hasattr(method, "run") and hasattr(method, "check")) or isinstance(method, type):
+        raise OptionError(f"method must be 'propagate' or a pfn.Propagate(…), found {method!r}.")
+    return method  # type: ignore[no-any-return]
+
+
+def _check_sparseness(value: object) -> None:
+    if isinstance(value, Ramp):
+        for number in (value.first, value.last):
+            check_number(number, "Propagate: sparseness", 0.0, 1.0)
+    else:
+        check_number(value, "Propagate: sparseness", 0.0, 1.0)
+
+
+def _parameter(network: Network, key: Any) -> str:
+    item = network[key]
+    if not isinstance(item, Parameter) or not item.learn:
+        raise OptionError(f"Propagate: learn_every takes learned parameters, found {item.name}.")
+    return item.name
+
+
+def _equation(network: Network, key: Any) -> str:
+    item = network[key]
+    if not isinstance(item, Factorization):
+        raise OptionError(f"Propagate: sparseness takes factorizations, found {item.name}.")
+    return item.name
+
+
+# The numbers of the paper's own experiments (section 3.2 and appendix A).
+PAPER = Propagate(epsilon=1e-5, acceleration=None)

@@ -1,0 +1,69 @@
+"""The progress bar: sweep, error and time left; silent when standard error is not a terminal."""
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from pfn.errors import OptionError
+
+
+class Bar:
+    """A bar that shows nothing."""
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def begin(self, label: str, total: int, done: int = 0) -> None:
+        """A run of so many sweeps begins."""
+
+    def advance(self, sweeps: int, error: float) -> None:
+        """So many sweeps of this run are done, with this largest error."""
+
+
+class RichBar(Bar):
+    """A bar drawn with rich on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # shown only on request or on a terminal: keep imports light
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._progress: Any = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("RMSE {task.fields[error]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task: Any = None
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def begin(self, label: str, total: int, done: int = 0) -> None:
+        if self._task is not None:
+            self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(label, total=total, completed=done, error="–")
+
+    def advance(self, sweeps: int, error: float) -> None:
+        self._progress.update(self._task, completed=sweeps, error=f"{error:.2e}")
+
+
+def make_bar(progress: object) -> Bar:
+    """The bar that the option asks for; None means: on a terminal."""
+    if progress not in (None, True, False):
+        raise OptionError(f"progress must be True, False or None, found {progress!r}.")
+    shown = sys.stderr.isatty() if progress is None else bool(progress)
+    return RichBar() if shown else Bar()

@@ -1,0 +1,73 @@
+"""What `infer` and `learn` ask of a method, and what a method gives back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from pfn.network import Network
+from pfn.solve.data import Observations
+from pfn.solve.history import History
+from pfn.solve.interruption import Interruption
+from pfn.solve.progress import Bar
+
+Callback = Callable[[int, Mapping[str, Any]], object]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question to a network, checked, with the common options."""
+
+    network: Network
+    observations: Observations
+    learned: frozenset[str]
+    initial: Mapping[str, Any]
+    weights: Mapping[str, Sequence[np.ndarray]]
+    iterations: int
+    tolerance: float | None
+    stall: float | None
+    seed: int
+    restart: int
+    dtype: np.dtype[Any]
+    engine: str
+    callback: Callback | None
+    checkpoint: str | None
+    checkpoint_every: int
+    resume: str | None
+    bar: Bar
+    interruption: Interruption
+
+    def generator(self) -> np.random.Generator:
+        """The random numbers of this run; run 0 is the plain run with the seed."""
+        keys = (self.restart,) if self.restart else ()
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=keys))
+
+    def again(self, restart: int) -> "Request":
+        """The same question with other random numbers."""
+        return replace(self, restart=restart)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method found."""
+
+    values: Mapping[str, Any]  # by variable an array per sequence, by parameter a matrix
+    rmse: Mapping[str, float]
+    squared_error: float
+    history: History
+    stop: str
+    iterations: int
+    interrupted: bool = False
+
+
+class Method(Protocol):
+    """A way to answer requests: a frozen options object with a name."""
+
+    name: ClassVar[str]
+
+    def check(self, network: Network) -> None:
+        """Refuse networks that the method cannot solve, and options that do not fit the network."""
+
+    def run(self, request: Request) -> Answer:
+        """Solve."""

@@ -1,0 +1,145 @@
+"""The result of a run: values by object or by name, how good, how it went, why it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.errors import DataError
+from pfn.files import (
+    matrix_arrays,
+    matrix_from_arrays,
+    network_arrays,
+    network_from_json,
+    network_to_json,
+    read_file,
+    write_file,
+)
+from pfn.network import Factorization, Network, Parameter, Variable
+from pfn.solve.history import History
+
+KIND = "result"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """What `infer` and `learn` return.
+
+    - `result[x]`, `result["x"]`: the values of a variable or parameter, a list of arrays for lists of sequences;
+    - `rmse`: by equation name, the root mean square of children − W @ parents after the last sweep;
+    - `history`: the same along the sweeps; `stop`: why the run ended; `iterations`: sweeps done;
+    - `squared_error`: summed over all equations; `interrupted`: whether Ctrl-C ended the run;
+    - `settings`: the options that the run was made with, as text.
+    """
+
+    network: Network
+    values: Mapping[str, Any]
+    rmse: Mapping[str, float]
+    squared_error: float
+    history: History
+    stop: str
+    iterations: int
+    interrupted: bool
+    settings: Mapping[str, str]
+
+    def __getitem__(self, item: Variable | Parameter | str) -> Any:
+        found = self.network[item]
+        if isinstance(found, Factorization):
+            raise DataError(f"{found.name} is an equation and has no value; its error is result.rmse[{found.name!r}].")
+        return self.values[found.name]
+
+    def save(self, path: str | Path) -> None:
+        """Write everything into one file that `pfn.load` reads back exactly."""
+        arrays = network_arrays(self.network)
+        lists = [v.name for v in self.network.variables if isinstance(self.values[v.name], list)]
+        for variable in self.network.variables:
+            pieces = self.values[variable.name]
+            for number, piece in enumerate(pieces if variable.name in lists else [pieces]):
+                arrays[f"value/{variable.name}/{number}"] = piece
+        for parameter in self.network.parameters:
+            if parameter.learn:
+                arrays |= matrix_arrays(f"learned/{parameter.name}", self.values[parameter.name])
+        arrays["history/iterations"] = self.history.iterations
+        arrays["history/divergence"] = self.history.divergence
+        arrays["history/rmse"] = np.array([self.history[e.name] for e in self.network.factorizations])
+        content = {
+            "network": network_to_json(self.network),
+            "sequences": {name: len(self.values[name]) for name in lists},
+            "rmse": dict(self.rmse),
+            "squared_error": self.squared_error,
+            "stop": self.stop,
+            "iterations": self.iterations,
+            "interrupted": self.interrupted,
+            "settings": dict(self.settings),
+        }
+        write_file(Path(path), KIND, arrays, content)
+
+    def __repr__(self) -> str:
+        lines = [f"Result: {self.stop} ({self.iterations} sweeps)"]
+        equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
+        lines += _table(("equation", "RMSE"), equations)
+        lines += _table(("value", "shape", ""), self._sizes())
+        return "\n".join(lines)
+
+    def _sizes(self) -> list[tuple[str, str, str]]:
+        rows = [(v.name, _shape(self.values[v.name]), "variable") for v in self.network.variables]
+        words = {True: "learned", False: "known"}
+        return rows + [(p.name, _shape(self.values[p.name]), words[p.learn]) for p in self.network.parameters]
+
+    def _repr_html_(self) -> str:
+        equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
+        return (
+            f"<p><b>Result</b>: {escape(self.stop)} ({self.iterations} sweeps)</p>"
+            f"{_html_table(('equation', 'RMSE'), equations)}{_html_table(('value', 'shape', ''), self._sizes())}"
+        )
+
+
+def load(path: str | Path) -> Result:
+    """Read a result that was saved with `result.save(path)`."""
+    arrays, content = read_file(Path(path), KIND)
+    network = network_from_json(content["network"], arrays, Path(path))
+    values: dict[str, Any] = {}
+    for variable in network.variables:
+        count = content["sequences"].get(variable.name)
+        pieces = [arrays[f"value/{variable.name}/{number}"] for number in range(count or 1)]
+        values[variable.name] = pieces[0] if count is None else pieces
+    for parameter in network.parameters:
+        learned = matrix_from_arrays(f"learned/{parameter.name}", arrays) if parameter.learn else parameter.value
+        values[parameter.name] = learned
+    rmse = dict(zip((e.name for e in network.factorizations), arrays["history/rmse"], strict=True))
+    return Result(
+        network=network,
+        values=values,
+        rmse=content["rmse"],
+        squared_error=content["squared_error"],
+        history=History(arrays["history/iterations"], rmse, arrays["history/divergence"]),
+        stop=content["stop"],
+        iterations=content["iterations"],
+        interrupted=content["interrupted"],
+        settings=content["settings"],
+    )
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} sequences of {value[0].shape[0]} rows" if value else "no sequence"
+    return " × ".join(map(str, value.shape)) + (" sparse" if sp.issparse(value) else "")
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    return [
+        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in [header, *rows]
+    ]
+
+
+def _html_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    def cells(row: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag} style='text-align:left'>{escape(c)}</{tag}>" for c in row) + "</tr>"
+
+    return f"<table>{cells(header, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"
