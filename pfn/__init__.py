@@ -36,8 +36,28 @@ _ROOMS = {
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = [  # noqa: PLE0604  (the names are those of _ROOMS, repeated by TYPE_CHECKING for type checkers)
-    *_HOMES,
+__all__ = [
+    "PAPER",
+    "DataError",
+    "DeclarationError",
+    "Factorization",
+    "FileError",
+    "Network",
+    "NoExactSolution",
+    "NumericalError",
+    "OptionError",
+    "Parameter",
+    "PfnError",
+    "Propagate",
+    "Result",
+    "Schedule",
+    "Variable",
+    "compile_network",
+    "infer",
+    "learn",
+    "load",
+    "ramp",
+    "t",
 ]
 
 

@@ -38,8 +38,8 @@ def write_file(path: Path, kind: str, arrays: Mapping[str, np.ndarray], content:
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}.") from error
     finally:
@@ -166,9 +166,7 @@ def matrix_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
     if not sp.issparse(matrix):
         return {name: np.asarray(matrix)}
     parts = ("data", "indices", "indptr")
-    return {f"{name}/{part}": getattr(matrix, part) for part in parts} | {
-        f"{name}/shape": np.array(matrix.shape)
-    }
+    return {f"{name}/{part}": getattr(matrix, part) for part in parts} | {f"{name}/shape": np.array(matrix.shape)}
 
 
 def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:

@@ -24,6 +24,4 @@ def stacked_units(*parts: tuple[int, Sequence[int | None]]) -> scipy.sparse.csr_
     ]
     rows, columns = zip(*ones, strict=True) if ones else ((), ())
     shape = (int(offsets[-1]), len(parts[0][1]))
-    return scipy.sparse.csr_array(
-        (np.ones(len(ones)), (np.array(rows, int), np.array(columns, int))), shape=shape
-    )
+    return scipy.sparse.csr_array((np.ones(len(ones)), (np.array(rows, int), np.array(columns, int))), shape=shape)

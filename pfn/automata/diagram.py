@@ -153,6 +153,5 @@ def _check_roles(diagram: Diagram) -> None:
                 )
     if len(set(diagram.start)) < len(diagram.start):
         raise DeclarationError(
-            f"StateMachine: start names each state at most once, found {listed(diagram.start)}. Remove the "
-            "repeats."
+            f"StateMachine: start names each state at most once, found {listed(diagram.start)}. Remove the repeats."
         )

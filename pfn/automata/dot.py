@@ -150,9 +150,7 @@ class _Reader:
         return text
 
     def _subgraph(self) -> DeclarationError:
-        return self._error(
-            "a node or an edge", "Subgraphs are not read: write their nodes and edges one by one."
-        )
+        return self._error("a node or an edge", "Subgraphs are not read: write their nodes and edges one by one.")
 
 
 def _diagram(reader: _Reader) -> Diagram:
@@ -164,9 +162,7 @@ def _diagram(reader: _Reader) -> Diagram:
     return Diagram(
         states=tuple(name for name in reader.nodes if name not in arrows and name != off),
         transitions=tuple((edge.source, edge.target) for edge in edges),
-        transition_labels=tuple(
-            edge.attributes.get("key", default_label(edge.source, edge.target)) for edge in edges
-        ),
+        transition_labels=tuple(edge.attributes.get("key", default_label(edge.source, edge.target)) for edge in edges),
         off=off,
         start=tuple(dict.fromkeys(marked)),
         end=_only(reader, "end"),
@@ -202,8 +198,7 @@ def _only(reader: _Reader, role: str) -> str | None:
     marked = [name for name, attributes in reader.nodes.items() if attributes.get(role) in _TRUE]
     if len(marked) > 1:
         raise DeclarationError(
-            f"StateMachine.from_dot: at most one node may have {role}=true, found {listed(marked)}. Mark "
-            "one of them."
+            f"StateMachine.from_dot: at most one node may have {role}=true, found {listed(marked)}. Mark one of them."
         )
     return marked[0] if marked else None
 

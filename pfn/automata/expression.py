@@ -142,9 +142,7 @@ class RegularExpression:
         else:
             values = checked_values("complete", letters, len(self.alphabet))
         clear = values > values.sum(axis=0) / 2
-        return "".join(
-            self.alphabet[int(column.argmax())] if column.any() else wildcard for column in clear.T
-        )
+        return "".join(self.alphabet[int(column.argmax())] if column.any() else wildcard for column in clear.T)
 
     def _check_string(self, string: str, wildcard: str) -> None:
         if len(wildcard) != 1 or wildcard in self.alphabet:
@@ -181,12 +179,7 @@ def _machine(positions: Positions) -> StateMachine:
     states = [_states_at(positions, (number,)) for number in range(len(positions.letters))]
     return StateMachine(
         [name for names in states for name in names],
-        [
-            (source, target)
-            for last, first in positions.follows
-            for source in states[last]
-            for target in states[first]
-        ],
+        [(source, target) for last, first in positions.follows for source in states[last] for target in states[first]],
         start=_states_at(positions, positions.whole.first),
     )
 

@@ -13,9 +13,7 @@ def graph_of(diagram: Diagram) -> nx.MultiDiGraph:
     """The diagram with all that a drawing needs: roles on the nodes, labels and columns on the edges."""
     graph = nx.MultiDiGraph()
     for name in diagram.names:
-        graph.add_node(
-            name, label=name, off=name == diagram.off, start=name in diagram.start, end=name == diagram.end
-        )
+        graph.add_node(name, label=name, off=name == diagram.off, start=name in diagram.start, end=name == diagram.end)
     for column, ((source, target), label) in enumerate(
         zip(diagram.transitions, diagram.transition_labels, strict=True)
     ):

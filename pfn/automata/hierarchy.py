@@ -113,9 +113,7 @@ def _refinements(member: StateMachine | Hierarchy) -> dict[str, StateMachine | H
 
 
 def _labels(couplings: list[Coupling], above: Level, below: Level) -> LabelPairs:
-    return tuple(
-        (above.steps[upper], None if lower is None else below.steps[lower]) for upper, lower in couplings
-    )
+    return tuple((above.steps[upper], None if lower is None else below.steps[lower]) for upper, lower in couplings)
 
 
 def _check_declaration(upper: StateMachine, refinements: Mapping[str, StateMachine | Hierarchy]) -> None:

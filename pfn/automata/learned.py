@@ -39,23 +39,18 @@ def machine_from(
     ('S1→S2', 'S2→S1')
     """
     if not 0.5 < threshold <= 1:
-        raise OptionError(
-            f"machine_from: threshold must lie above 0.5 and up to 1, found {threshold}. Try 0.8."
-        )
+        raise OptionError(f"machine_from: threshold must lie above 0.5 and up to 1, found {threshold}. Try 0.8.")
     basis = _checked_basis(W)
     names = _checked_states(states, basis.shape[0] // 2)
     sums = basis.sum(axis=0)
     kept = [column for column in range(basis.shape[1]) if sums[column] > FADED * sums.max()]
     if not kept:
         raise DataError(
-            f"machine_from: W of shape {basis.shape} has no column above zero, so no transition. Pass a "
-            "learned W."
+            f"machine_from: W of shape {basis.shape} has no column above zero, so no transition. Pass a learned W."
         )
     readings = {column: _read(basis[:, column], threshold) for column in kept}
     _refuse_impure(basis, names, readings, threshold)
-    pairs = dict.fromkeys(
-        (_name(upper, names, off), _name(lower, names, off)) for upper, lower in readings.values()
-    )
+    pairs = dict.fromkeys((_name(upper, names, off), _name(lower, names, off)) for upper, lower in readings.values())
     reaches_off = any(half.row is None for halves in readings.values() for half in halves)
     _check_off_name(reaches_off, off, names)
     return StateMachine(names, pairs, off=off if reaches_off else None)
@@ -114,9 +109,7 @@ def _read_half(half: FloatArray, nothing: float) -> _Half:
 def _refuse_impure(
     basis: FloatArray, names: Sequence[str], readings: dict[int, tuple[_Half, _Half]], threshold: float
 ) -> None:
-    impure = [
-        column for column, halves in readings.items() if min(half.purity for half in halves) < threshold
-    ]
+    impure = [column for column, halves in readings.items() if min(half.purity for half in halves) < threshold]
     if impure:
         found = "; ".join(f"column {column}: {_mixture(basis[:, column], names)}" for column in impure)
         raise DataError(

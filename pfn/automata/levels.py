@@ -95,9 +95,7 @@ def _couplings(above: Level, refined: Mapping[str, Refinement], idle: str, off: 
     def together_with(upper: Step) -> Iterable[Step]:
         if upper.stays:
             return refined[upper.source].inner
-        return [
-            Step(source, target) for source in left_from[upper.source] for target in entered_at[upper.target]
-        ]
+        return [Step(source, target) for source in left_from[upper.source] for target in entered_at[upper.target]]
 
     return [
         Coupling(upper, None if off == lower.source == lower.target else lower)

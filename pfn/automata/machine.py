@@ -124,9 +124,7 @@ class StateMachine:
         """The diagram as Graphviz DOT, which `from_dot` reads back unchanged."""
         return write_dot(self._diagram())
 
-    def sample(
-        self, length: int, seed: int | np.random.Generator = 0, *, initial: str | None = None
-    ) -> list[str]:
+    def sample(self, length: int, seed: int | np.random.Generator = 0, *, initial: str | None = None) -> list[str]:
         """A random valid sequence: outgoing transitions are equally likely, and an off state may stay off.
 
         It begins in `initial`, else in one of the start states, else in any state.

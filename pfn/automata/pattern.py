@@ -52,8 +52,7 @@ def parse(pattern: str, alphabet: Collection[str] | None = None) -> Tree:
     """The tree of a pattern. Without an alphabet, `.` and `[^...]` are refused and any letter is allowed."""
     if not isinstance(pattern, str):
         raise DeclarationError(
-            f"RegularExpression: pattern must be a string, found {type(pattern).__name__}. Write it in "
-            "quotation marks."
+            f"RegularExpression: pattern must be a string, found {type(pattern).__name__}. Write it in quotation marks."
         )
     parser = _Parser(pattern, alphabet)
     tree = parser.choice(depth=0)
@@ -125,9 +124,7 @@ class _Parser:
             return None
         least, most = self.bounds()
         if most is not None and most < least:
-            raise self.error(
-                f"counts in rising order, not {least} to {most}", f"Write {{{most},{least}}}.", opening
-            )
+            raise self.error(f"counts in rising order, not {least} to {most}", f"Write {{{most},{least}}}.", opening)
         return least, most
 
     def bounds(self) -> tuple[int, int | None]:
@@ -160,9 +157,7 @@ class _Parser:
 
     def group(self, opening: int, depth: int) -> Tree:
         if depth == DEEPEST:
-            raise self.error(
-                f"at most {DEEPEST} groups inside each other", "Write the pattern flatter.", opening
-            )
+            raise self.error(f"at most {DEEPEST} groups inside each other", "Write the pattern flatter.", opening)
         if self.next == "?" and not self.take("?:"):
             raise self.error("a plain group", "Only (...) and (?:...) are known, no other (?...).")
         inside = self.choice(depth + 1)
@@ -179,9 +174,7 @@ class _Parser:
                 "no anchor", f"Patterns match whole strings: remove it, or write \\{letter} for the letter."
             )
         if letter in ("]", "}"):
-            raise self.error(
-                f"no closing {letter!r} without an opening one", f"Write \\{letter} for the letter."
-            )
+            raise self.error(f"no closing {letter!r} without an opening one", f"Write \\{letter} for the letter.")
         self.place += 1
         return self.escaped() if letter == "\\" else letter
 

@@ -46,8 +46,7 @@ def refinement(state: str, machine: StateMachine, refining: Collection[str]) -> 
 def declared_steps(machine: StateMachine, refining: Collection[str]) -> dict[Step, str]:
     """The machine's own transitions with their labels; a self-loop of a refining state is a stay."""
     steps = [
-        Step(source, target, stays=source == target and source in refining)
-        for source, target in machine.transitions
+        Step(source, target, stays=source == target and source in refining) for source, target in machine.transitions
     ]
     repeated = [f"{step.source}→{step.target}" for step, count in Counter(steps).items() if count > 1]
     if repeated:

@@ -7,7 +7,7 @@ import numpy as np
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
 from pfn.engines.problem import Problem
-from pfn.engines.state import Scratch, aligned, row_blocks
+from pfn.engines.state import Scratch, row_blocks
 from pfn.network import Factorization, Parameter
 from pfn.updates import factor, smooth
 
@@ -35,11 +35,11 @@ class ParentPiece(NamedTuple):
 
 
 class ChildBlock(NamedTuple):
-    """Some rows of the child matrix: where their children are, their part of R, three shared buffers."""
+    """Some rows of the child matrix: the children in them, their part of R, a shared buffer of that size."""
 
-    children: list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # values, their rows of R, their rows of buffer 1
+    children: list[tuple[np.ndarray, np.ndarray]]  # values, and their rows of the buffer
     R: np.ndarray
-    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]
+    buffer: np.ndarray
 
 
 class Equation:
@@ -52,7 +52,10 @@ class Equation:
         layout: Layout,
         blocks: list[Block],
         problem: Problem,
+        reconstructions: np.ndarray,
+        place: int,
     ) -> None:
+        """The equation's own reconstruction begins at `place` in those of all equations."""
         self.name = declared.name
         self.declared = declared
         self.columns = layout.count(declared)
@@ -62,9 +65,9 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
-        self.reconstruction = aligned(declared.rows * self.columns, problem.dtype).reshape(
-            declared.rows, self.columns
-        )
+        self.place = place
+        size = declared.rows * self.columns
+        self.reconstruction = reconstructions[place : place + size].reshape(declared.rows, self.columns)
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: np.ndarray | None = None
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
@@ -104,8 +107,7 @@ class Equation:
         shape = (self.declared.rows, self.columns)
         scratch.want("stack", (self.height, self.columns))
         for rows, _ in self._row_groups():
-            for name in ("block", "second block", "third block"):
-                scratch.want(name, (rows.stop - rows.start, self.columns))
+            scratch.want("block", (rows.stop - rows.start, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", shape)
         if not self.divergence.unit_denominator:
@@ -137,10 +139,9 @@ class Equation:
 
     def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch) -> ChildBlock:
         shape = (rows.stop - rows.start, self.columns)
-        R = self.reconstruction[rows]
-        first, second, third = (scratch.take(n, shape) for n in ("block", "second block", "third block"))
-        children = [(piece.values, R[piece.rows], first[piece.rows]) for piece in pieces]
-        return ChildBlock(children, R, (first, second, third))
+        buffer = scratch.take("block", shape)
+        children = [(piece.values, buffer[piece.rows]) for piece in pieces]
+        return ChildBlock(children, self.reconstruction[rows], buffer)
 
     def stacked_parents(self, sparseness: float = 0.0) -> np.ndarray:
         """S, smoothed where sparseness is asked for: a view of a single parent, or the shared stack."""
@@ -153,7 +154,8 @@ class Equation:
             stack[piece.rows, piece.skip :] = piece.values
             if piece.cut is not None and piece.cut.size:
                 stack[piece.rows, piece.cut] = 0
-        return smooth(stack, sparseness, out=stack)
+        smoothed: np.ndarray = smooth(stack, sparseness, out=stack)
+        return smoothed
 
     def reconstruct(self, parents: np.ndarray) -> np.ndarray:
         """R = W S, into the equation's own buffer."""
@@ -175,11 +177,11 @@ class Equation:
         return A, B
 
     def _ratios(self) -> np.ndarray:
-        for children, R, (buffer, _, _) in self._child_blocks:
+        for children, R, buffer in self._child_blocks:
             values = children[0][0]
             if len(children) > 1:
                 values = buffer
-                for child, _, room in children:
+                for child, room in children:
                     np.copyto(room, child)
             self.divergence.numerator_field(values, R, self.epsilon, scratch=buffer, out=R)
         return self.reconstruction
@@ -193,11 +195,9 @@ class Equation:
         """What the stacked parents are to be multiplied by; lies in the shared stack."""
         A, B = self._fields(self.stacked_parents(sparseness), sparseness)
         numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
-        if B is None:
-            denominator = self._column_sums()
-        else:
-            denominator = self._adjoint(B, self._second_stack)
-        return factor(numerator, smooth(denominator, sparseness), self.epsilon, out=numerator)
+        denominator = self._column_sums() if B is None else self._adjoint(B, self._second_stack)
+        factors: np.ndarray = factor(numerator, smooth(denominator, sparseness), self.epsilon, out=numerator)
+        return factors
 
     def _adjoint(self, A: np.ndarray, out: np.ndarray) -> np.ndarray:
         for block in self.blocks:
@@ -236,9 +236,10 @@ class Equation:
                     unit.add_denominator(B, part)
 
     def _rows_of(self, unit: Unit) -> list[slice]:
+        """The rows of the stacked parents that the unit multiplies."""
         if len(unit.parameters) > 1:
             return [slice(0, self.height)] if unit.parameters == self.declared.parameters else []
-        return [piece.rows for piece in self.parents if piece.parameter == unit.parameters[0]]
+        return [piece.rows for piece in self.parents if piece.parameter is unit.parameters[0]]
 
     def propagate(self) -> None:
         """The down step: the copies of the children become W times the parents."""
@@ -246,17 +247,3 @@ class Equation:
         self.fresh = True
         if self.dead is not None:
             self.reconstruction[:, self.dead] = 0
-
-    def errors(self) -> tuple[float, float]:
-        """The summed squared error and the divergence of the children from W times the parents, as they are."""
-        squared = divergence = 0.0
-        for children, R, (error, second, third) in self._child_blocks:
-            for values, reconstructed, room in children:
-                np.subtract(values, reconstructed, out=room)
-            if self.dead is not None:
-                error[:, self.dead] = 0
-            squared += float(np.vdot(error, error if self.weights is None else error * self.weights))
-            divergence += self.divergence.value(
-                error, R, self.epsilon, weights=self.weights, scratch=(second, third)
-            )
-        return squared, divergence

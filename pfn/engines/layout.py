@@ -34,6 +34,7 @@ class Layout:
         return touched if given is None else range(max(given[sequence], touched.stop))
 
     def columns(self, sequence: int) -> Columns:
+        """The columns that equations and variables have in a sequence of its length."""
         return self._columns(self.lengths[sequence])
 
     def width(self, variable: str) -> int:

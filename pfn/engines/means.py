@@ -27,6 +27,7 @@ class Held:
         self._values, self._observed, self._mask = values, observed, mask
 
     def restore(self) -> None:
+        """Put the observed entries back."""
         np.copyto(self._values, self._observed, where=self._mask)
 
 
@@ -53,10 +54,12 @@ class ParentMean:
         return plain and not self._counts.current[: pieces[0].values.shape[1]].any()
 
     def reserve(self, scratch: Scratch) -> None:
+        """Say how large the shared buffers must be."""
         if self._one_equation and not self._one_copy:
             scratch.want("factors", self._values.shape)
 
     def bind(self, scratch: Scratch) -> None:
+        """Take the shared buffers."""
         if not self._one_copy:
             shape = self._values.shape
             self._total = scratch.take("factors", shape) if self._one_equation else np.empty_like(self._values)
@@ -118,7 +121,7 @@ class ChildMean:
         else:
             self._values *= self._counts.current
         for place, copy in copies:
-            place += copy
+            np.add(place, copy, out=place)
         self._values *= self._counts.reciprocal
 
 

@@ -1,6 +1,6 @@
 """The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 from pfn.compiler import Step
 from pfn.engines.equations import Equation
+from pfn.engines.errors import ErrorMeter
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, Held, ParentMean, count_copies
-from pfn.engines.parameters import Unit, make_blocks, make_units, normalize_units
+from pfn.engines.parameters import make_blocks, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem
-from pfn.engines.state import Scratch, State
+from pfn.engines.state import Scratch, State, aligned
 
 
 class NumpyRun:
@@ -27,10 +28,11 @@ class NumpyRun:
         self._fixed = self._fixed_variables()
         self._allocate()
         self._fill()
-        self._equations = {e.name: self._equation(e.name) for e in self._network.factorizations}
+        self._make_equations()
         self._make_means()
         self._bind_scratch()
         self._held = self._observations()
+        self._bind_steps()
         for equation in self._equations.values():
             equation.values_changed()
 
@@ -51,9 +53,7 @@ class NumpyRun:
 
     def _allocate(self) -> None:
         shapes: dict[str, tuple[int, ...]] = {
-            v.name: (v.size, self._layout.width(v.name))
-            for v in self._network.variables
-            if v.name not in self._fixed
+            v.name: (v.size, self._layout.width(v.name)) for v in self._network.variables if v.name not in self._fixed
         }
         shapes |= {f"unit {unit.name}": unit.shape for unit in self._units}
         self._state = State(shapes, self._problem.dtype)
@@ -78,10 +78,18 @@ class NumpyRun:
                 else:
                     unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
 
-    def _equation(self, name: str) -> Equation:
-        declared = next(e for e in self._network.factorizations if e.name == name)
-        blocks = make_blocks(declared, self._layout.count(declared), self._units, self._problem)
-        return Equation(declared, self._arrays, self._layout, blocks, self._problem)
+    def _make_equations(self) -> None:
+        counts = {e: self._layout.count(e) for e in self._network.factorizations}
+        flat = aligned(sum(e.rows * count for e, count in counts.items()), self._problem.dtype)
+        self._equations: dict[str, Equation] = {}
+        place = 0
+        for declared, count in counts.items():
+            blocks = make_blocks(declared, count, self._units, self._problem)
+            self._equations[declared.name] = Equation(
+                declared, self._arrays, self._layout, blocks, self._problem, flat, place
+            )
+            place += declared.rows * count
+        self._meter = ErrorMeter(self._equations, flat, self._problem)
 
     def _make_means(self) -> None:
         def counts(name: str, role: str) -> Any:
@@ -104,7 +112,7 @@ class NumpyRun:
 
     def _bind_scratch(self) -> None:
         scratch = Scratch(self._problem.dtype)
-        workers: list[Equation | ParentMean] = [*self._equations.values(), *self._parent_means.values()]
+        workers: list[Any] = [*self._equations.values(), *self._parent_means.values(), self._meter]
         for worker in workers:
             worker.reserve(scratch)
         for worker in workers:
@@ -140,73 +148,86 @@ class NumpyRun:
 
     def sweep(self, number: int, sparseness: Mapping[str, float]) -> Errors:
         """One sweep, with these sparseness values by equation; the errors after it."""
-        for step in self._problem.schedule.up:
-            self._step_up(step, number, sparseness)
+        for work in self._up:
+            work(number, sparseness)
         self.propagate()
-        return self.errors()
+        return self._meter.measure()
 
     def propagate(self) -> None:
         """The downward pass."""
-        for step in self._problem.schedule.down:
-            if step.action == "propagate":
-                self._equations[step.equations[0]].propagate()
-            else:
-                self._average(step.targets[0], self._child_means)
+        for work in self._down:
+            work()
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
-        for level in sorted({step.level for step in self._problem.schedule.up}):
-            steps = [step for step in self._problem.schedule.up if step.level == level]
+        steps = self._problem.schedule.up
+        for level in sorted({step.level for step in steps}):
             for number in range(rounds):
-                for step in steps:
-                    self._step_up(step, number, sparseness)
+                for step, work in zip(steps, self._up, strict=True):
+                    if step.level == level:
+                        work(number, sparseness)
         self.propagate()
 
-    def _step_up(self, step: Step, number: int, sparseness: Mapping[str, float]) -> None:
+    def _bind_steps(self) -> None:
+        """The work of every step, looked up once; averaging what never changes is left out."""
+        self._up = [self._work_up(step) for step in self._problem.schedule.up]
+        self._down = [self._work_down(step) for step in self._problem.schedule.down]
+
+    def _work_up(self, step: Step) -> Callable[[int, Mapping[str, float]], None]:
         if step.action == "left update":
-            self._learn(step, number, sparseness)
-        elif step.action == "right update":
-            self._infer(step.equations[0], sparseness)
-        else:
-            self._average(step.targets[0], self._parent_means)
+            return self._learning(step)
+        if step.action == "right update":
+            return self._inference(self._equations[step.equations[0]])
+        average = self._averaging(step.targets[0], self._parent_means)
+        return lambda _number, _sparseness: average()
 
-    def _learn(self, step: Step, number: int, sparseness: Mapping[str, float]) -> None:
-        due = [u for u in self._units if u.parameters[0].name in step.targets and number % u.every == 0]
-        if not due:
-            return
-        for name in step.equations:
-            self._equations[name].add_statistics(due, sparseness[name])
-        for unit in due:
-            unit.update(self._problem.epsilon)
-        updated = {parameter.name for unit in due for parameter in unit.parameters}
-        normalize_units(self._units, updated, (self._equations[name].declared for name in step.equations))
-        for name in step.equations:
-            self._equations[name].values_changed()
+    def _work_down(self, step: Step) -> Callable[[], None]:
+        if step.action == "propagate":
+            return self._equations[step.equations[0]].propagate
+        return self._averaging(step.targets[0], self._child_means)
 
-    def _infer(self, name: str, sparseness: Mapping[str, float]) -> None:
-        equation = self._equations[name]
-        means = {piece.variable for piece in equation.parents if piece.variable in self._parent_means}
-        if means and equation.columns:
-            factors = equation.right_factors(sparseness[name])
-            for variable in means:
-                self._parent_means[variable].collect(name, factors)
+    def _learning(self, step: Step) -> Callable[[int, Mapping[str, float]], None]:
+        units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
+        equations = [self._equations[name] for name in step.equations]
 
-    def _average(self, name: str, means: Mapping[str, ParentMean | ChildMean]) -> None:
-        if name in means:
-            means[name].finish()
-            if name in self._held:
-                self._held[name].restore()
+        def work(number: int, sparseness: Mapping[str, float]) -> None:
+            due = [unit for unit in units if number % unit.every == 0]
+            if not due:
+                return
+            for equation in equations:
+                equation.add_statistics(due, sparseness[equation.name])
+            for unit in due:
+                unit.update(self._problem.epsilon)
+            updated = {parameter.name for unit in due for parameter in unit.parameters}
+            normalize_units(units, updated, (equation.declared for equation in equations))
+            for equation in equations:
+                equation.values_changed()
 
-    def errors(self) -> Errors:
-        """The errors of the values as they are, right after a downward pass."""
-        rmse, divergence, squared = {}, 0.0, 0.0
-        for name, equation in self._equations.items():
-            error, part = equation.errors()
-            entries = equation.counted * equation.declared.rows
-            rmse[name] = float(np.sqrt(error / entries)) if entries else 0.0
-            divergence += part
-            squared += error
-        return Errors(rmse, divergence, squared)
+        return work
+
+    def _inference(self, equation: Equation) -> Callable[[int, Mapping[str, float]], None]:
+        parents = dict.fromkeys(piece.variable for piece in equation.parents)
+        means = [self._parent_means[name] for name in parents if name in self._parent_means]
+
+        def work(_number: int, sparseness: Mapping[str, float]) -> None:
+            factors = equation.right_factors(sparseness[equation.name])
+            for mean in means:
+                mean.collect(equation.name, factors)
+
+        return work if means and equation.columns else lambda _number, _sparseness: None
+
+    def _averaging(self, name: str, means: Mapping[str, ParentMean | ChildMean]) -> Callable[[], None]:
+        if name not in means:
+            return lambda: None
+        finish = means[name].finish
+
+        def work() -> None:
+            finish()
+            held = self._held.get(name)
+            if held is not None:
+                held.restore()
+
+        return work
 
     def variable(self, name: str) -> list[np.ndarray]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
@@ -253,4 +274,3 @@ class NumpyRun:
         self._state.resume(saved["state"], saved.get("previous"))
         for equation in self._equations.values():
             equation.values_changed()
-

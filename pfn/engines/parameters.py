@@ -64,9 +64,11 @@ class Unit:
         return self.values[:, self.columns(parameter)]
 
     def add_numerator(self, A: np.ndarray, parents: np.ndarray) -> None:
+        """Add A Sᵀ to the numerator of the next update."""
         self._add("numerator", self._numerator, A, parents)
 
     def add_denominator(self, B: np.ndarray, parents: np.ndarray) -> None:
+        """Add B Sᵀ to the denominator of the next update."""
         self._add("denominator", self._denominator, B, parents)
 
     def add_uniform_denominator(self, sums: np.ndarray) -> None:
@@ -107,7 +109,8 @@ class Unit:
         W, numerator = self.values[:, columns], self._numerator[:, columns]
         denominator = self._denominator[..., columns]
         weight = parameter.prior_weight
-        return pulled(W, numerator, denominator, epsilon, prior=parameter.prior, weight=weight)
+        new: np.ndarray = pulled(W, numerator, denominator, epsilon, prior=parameter.prior, weight=weight)
+        return new
 
 
 def make_units(problem: Problem) -> list[Unit]:
@@ -160,14 +163,12 @@ class Block:
                 self.linear.matrix[:, columns] = unit.matrix(parameter)
 
 
-def make_blocks(
-    equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem
-) -> list[Block]:
+def make_blocks(equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem) -> list[Block]:
     """The maps of an equation: its own learned matrix, or one dense or sparse map per run of terms."""
     owners = {p.name: unit for unit in units for p in unit.parameters}
     first = owners.get(equation.parameters[0].name)
     if first is not None and first.pattern is None and first.parameters == equation.parameters:
-        return [Block(DenseMap(first.values), slice(0, first.shape[1]), [])]
+        return [Block(DenseMap(first.values), slice(0, first.values.shape[1]), [])]
     blocks: list[Block] = []
     dense: list[Parameter] = []
     row = 0
@@ -193,9 +194,7 @@ def _use_sparse(value: Any, owner: Unit | None, columns: int) -> bool:
     return sparse_pays(value.shape, stored, columns)
 
 
-def _dense_block(
-    parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem
-) -> list[Block]:
+def _dense_block(parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem) -> list[Block]:
     """One dense map for adjacent parameters; `end` is the row of the stack after the last."""
     if not parameters:
         return []
@@ -224,5 +223,6 @@ def normalize_units(units: Iterable[Unit], updated: set[str], equations: Iterabl
         due = [p for p in learned if p.name in updated]
         if due and equation.normalize:
             chosen = learned if equation.normalize == "sequences" else due
-            normalize([owners[p.name].entries(p) for p in chosen], equation.normalize, equation.parts)
+            uses = [equation.parameters.count(p) for p in chosen]
+            normalize([owners[p.name].entries(p) for p in chosen], equation.normalize, equation.parts, uses)
         done.update(p.name for p in due)

@@ -8,4 +8,15 @@ from pfn.network.terms import Sum, Term
 from pfn.network.time import Time, t
 from pfn.network.variable import Slice, Variable
 
-__all__ = ["Columns", "Factorization", "Network", "Parameter", "Slice", "Sum", "Term", "Time", "Variable", "t"]
+__all__ = [
+    "Columns",
+    "Factorization",
+    "Network",
+    "Parameter",
+    "Slice",
+    "Sum",
+    "Term",
+    "Time",
+    "Variable",
+    "t",
+]

@@ -15,9 +15,7 @@ class Columns(NamedTuple):
 
 def columns_for(network: "Network", slices: int) -> Columns:
     """An equation holds at every t >= 0 at which all its child slices exist; a variable has what is touched."""
-    equations = {
-        equation.name: 0 for equation in network.factorizations
-    }
+    equations = {equation.name: 0 for equation in network.factorizations}
     stops = {variable.name: slices for variable in network.bottom}
     for equation in network.by_level:
         last = min(stops.get(child.variable.name, slices) - child.lag for child in equation.children)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Literal
 
 from pfn.errors import DeclarationError
 from pfn.network.parameter import Parameter
@@ -30,7 +31,7 @@ class Factorization:
     def __init__(
         self,
         child: Slice | Variable | Sequence[Slice | Variable],
-        terms: Term | Sum,
+        terms: Term | Sum | Literal[0],  # sum(terms) has this type; a sum of no terms is refused
         *,
         name: str | None = None,
         normalize: str | None = None,
@@ -97,9 +98,7 @@ def _check_children(equation: Factorization) -> None:
 def _check_parents(equation: Factorization) -> None:
     for parent in equation.parents:
         if equation.parents.count(parent) > 1:
-            raise DeclarationError(
-                f"{equation}: {parent} is a parent twice. Add the two parameters up into one term."
-            )
+            raise DeclarationError(f"{equation}: {parent} is a parent twice. Add the two parameters up into one term.")
 
 
 def _check_lags(equation: Factorization) -> None:
@@ -113,7 +112,7 @@ def _check_lags(equation: Factorization) -> None:
         again = _shifted(equation, -latest.lag, children_by=-earliest.lag)
         remedy = (
             f"A child cannot come before its parent: count the columns of {latest.variable.name} "
-            f"from {latest.lag - earliest.lag} slices later and write {again}."
+            f"from time {latest.lag - earliest.lag} on, as its column 0, and write {again}."
         )
     what = (
         f"children take lags >= 0, but {earliest} has {earliest.lag}"

@@ -116,7 +116,7 @@ def _column_sum(arc: _Arc) -> float | tuple[str, str] | None:
     "balanced" promises equal sums within a column without saying which: the equation's name stands for it.
     """
     equation, parameter = arc.equation, arc.term.parameter
-    if not parameter.learn:
+    if not parameter.learn and parameter.value is not None:
         sums = np.asarray(parameter.value[equation.parts[arc.number]].sum(axis=0)).ravel()
         return float(sums[0]) if sums[0] > 0 and np.allclose(sums, sums[0], rtol=SAME_SUM, atol=0) else None
     stacked = len(equation.children)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Union
 
 import networkx as nx
 
@@ -16,7 +15,7 @@ from pfn.network.parameter import Parameter
 from pfn.network.validation import check_network
 from pfn.network.variable import Variable, check_name
 
-Declared = Union[Variable, Parameter, Factorization]
+Declared = Variable | Parameter | Factorization
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -41,9 +40,7 @@ class Network:
                 raise DeclarationError(
                     f"Network takes factorizations, found {item!r}. Write pfn.Factorization(x[t], W @ h[t])."
                 )
-        named = (
-            item if item.name else item.named(f"eq{number}") for number, item in enumerate(factorizations, 1)
-        )
+        named = (item if item.name else item.named(f"eq{number}") for number, item in enumerate(factorizations, 1))
         object.__setattr__(self, "factorizations", tuple(named))
         object.__setattr__(self, "name", name)
         check_network(self.factorizations)

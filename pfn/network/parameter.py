@@ -1,6 +1,7 @@
 """Parameters: the matrices W of the equations, known or learned."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,12 @@ class Parameter:
         for field, content in fields.items():
             object.__setattr__(self, field, content)
         _check_prior(self)
+        object.__setattr__(self, "prior_weight", float(prior_weight))
 
     @property
     def sparse(self) -> bool:
         """Whether the value is a scipy.sparse matrix (its zeros then stay zero)."""
-        return sp.issparse(self.value)
+        return bool(sp.issparse(self.value))
 
     def __matmul__(self, parent: Slice | Variable) -> Term:
         parent = as_slice(parent, f"what parameter {self.name} multiplies")
@@ -99,30 +101,30 @@ def checked_matrix(values: object, what: str) -> Matrix:
     if sp.issparse(values):
         matrix: Any = sp.csr_array(values, copy=True)
         matrix.sum_duplicates()
-        matrix.data = _checked_numbers(matrix.data, what)
         _check_matrix_shape(matrix.shape, what)
+        matrix.data = _checked_numbers(matrix.data, what, np.column_stack(matrix.tocoo().coords))
         return matrix
     dense = _checked_numbers(values, what)
     _check_matrix_shape(dense.shape, what)
     return dense
 
 
-def _checked_numbers(values: object, what: str) -> np.ndarray:
+def _checked_numbers(values: object, what: str, places: Any = None) -> np.ndarray:
+    """Real, finite, non-negative numbers; `places` has the row and column of each where they are not a matrix."""
     try:
         array = np.array(values)
     except ValueError as error:
         raise DeclarationError(f"{what} must be a matrix of numbers: {error}.") from error
     if array.dtype.kind not in "buif":
-        raise DeclarationError(
-            f"{what} must hold real numbers, found {array.dtype}. Give an array of floats or ints."
-        )
+        raise DeclarationError(f"{what} must hold real numbers, found {array.dtype}. Give an array of floats or ints.")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        first = tuple(np.argwhere(wrong)[0])
+        place = first if places is None else places[first[0]]
         raise DeclarationError(
-            f"{what} must be finite and non-negative, found {array[place]} at {list(place)}."
+            f"{what} must be finite and non-negative, found {array[first]} at {[int(i) for i in place]}."
             " Replace such entries before declaring it."
         )
     array.flags.writeable = False
@@ -131,9 +133,7 @@ def _checked_numbers(values: object, what: str) -> np.ndarray:
 
 def _check_matrix_shape(shape: tuple[int, ...], what: str) -> None:
     if len(shape) != 2 or min(shape) < 1:
-        raise DeclarationError(
-            f"{what} must be a non-empty matrix (rows, columns), found the shape {tuple(shape)}."
-        )
+        raise DeclarationError(f"{what} must be a non-empty matrix (rows, columns), found the shape {tuple(shape)}.")
 
 
 def _shape(name: str, value: Matrix | None, shape: object) -> tuple[int, int]:
@@ -156,16 +156,16 @@ def _shape(name: str, value: Matrix | None, shape: object) -> tuple[int, int]:
 def _learned(name: str, value: Matrix | None, learn: object) -> bool:
     if learn is None:
         return value is None
-    if not isinstance(learn, bool):
+    if not isinstance(learn, bool | np.bool_):
         raise DeclarationError(f"parameter {name}: learn must be True, False or None, found {learn!r}.")
     if value is None and not learn:
         raise DeclarationError(f"parameter {name}: learn=False needs a value. Give the value, or leave learn out.")
-    return learn
+    return bool(learn)
 
 
 def _check_prior(parameter: Parameter) -> None:
     name, weight = parameter.name, parameter.prior_weight
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < np.inf:
+    if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= weight < np.inf:
         raise DeclarationError(f"parameter {name}: prior_weight must be a finite number >= 0, found {weight!r}.")
     if parameter.prior is None:
         if weight:
@@ -177,8 +177,7 @@ def _check_prior(parameter: Parameter) -> None:
         )
     if parameter.sparse or sp.issparse(parameter.prior):
         raise DeclarationError(
-            f"parameter {name}: a prior and its parameter must be dense, found a scipy.sparse one. "
-            "Use .toarray()."
+            f"parameter {name}: a prior and its parameter must be dense, found a scipy.sparse one. Use .toarray()."
         )
     if parameter.prior.shape != parameter.shape:
         raise DeclarationError(
@@ -195,7 +194,5 @@ def _same(a: Matrix | None, b: Matrix | None) -> bool:
     if a is None or b is None:
         return a is b
     if sp.issparse(a):
-        return all(
-            np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data")
-        )
+        return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
     return bool(np.array_equal(a, b))

@@ -40,9 +40,7 @@ class Sum:
 
     def __add__(self, other: Union[Term, "Sum"]) -> "Sum":
         if not isinstance(other, Term | Sum):
-            raise DeclarationError(
-                f"{self} + {other!r}: terms add up with terms only. Write parameter @ variable[t]."
-            )
+            raise DeclarationError(f"{self} + {other!r}: terms add up with terms only. Write parameter @ variable[t].")
         return Sum((*self.terms, *as_terms(other)))
 
     def __str__(self) -> str:

@@ -28,8 +28,7 @@ class Variable:
         size = whole_number(self.size, f"variable {self.name}: its size")
         if size < 1:
             raise DeclarationError(
-                f"variable {self.name}: its size must be at least 1, found {size}. "
-                "Give the number of components."
+                f"variable {self.name}: its size must be at least 1, found {size}. Give the number of components."
             )
         object.__setattr__(self, "size", size)
         if self.labels is not None:

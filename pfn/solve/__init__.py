@@ -6,4 +6,16 @@ from pfn.solve.ramps import Ramp, ramp
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.result import Result, load
 
-__all__ = ["PAPER", "Answer", "Method", "Propagate", "Ramp", "Request", "Result", "infer", "learn", "load", "ramp"]
+__all__ = [
+    "PAPER",
+    "Answer",
+    "Method",
+    "Propagate",
+    "Ramp",
+    "Request",
+    "Result",
+    "infer",
+    "learn",
+    "load",
+    "ramp",
+]

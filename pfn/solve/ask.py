@@ -97,7 +97,9 @@ def learn(
     return _ask(**locals(), learning=True)
 
 
-def _ask(*, network: Network, data: Any, method: Any, restarts: int, progress: Any, learning: bool, **common: Any) -> Result:
+def _ask(
+    *, network: Network, data: Any, method: Any, restarts: int, progress: Any, learning: bool, **common: Any
+) -> Result:
     if not isinstance(network, Network):
         raise OptionError(f"network must be a pfn.Network, found {type(network).__name__}.")
     chosen = as_method(method)
@@ -159,10 +161,10 @@ def _check_common(common: Mapping[str, Any]) -> None:
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
     try:
-        found = np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        found = None  # type: ignore[assignment]
-    if found is None or found.name not in DTYPES:
+        found = np.dtype(object)
+    if found.name not in DTYPES:
         raise OptionError(f"dtype must be one of {', '.join(map(repr, DTYPES))}, found {dtype!r}.")
     return found
 
@@ -213,7 +215,8 @@ def _runs(method: Method, request: Request, restarts: int) -> Iterable[Answer]:
     if restarts == 1:
         return iter([method.run(request)])
     parallel = Parallel(return_as="generator")
-    return parallel(delayed(method.run)(request.again(number)) for number in range(restarts))  # type: ignore[no-any-return]
+    answers: Iterable[Answer] = parallel(delayed(method.run)(request.again(number)) for number in range(restarts))
+    return answers
 
 
 def _best(answers: Iterable[Answer], interruption: Interruption) -> Answer:

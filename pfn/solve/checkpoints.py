@@ -24,6 +24,7 @@ class Checkpoint:
         return self._request.checkpoint is not None and (last or done % self._request.checkpoint_every == 0)
 
     def write(self, state: dict[str, np.ndarray]) -> None:
+        """Replace the file by one with this state."""
         assert self._request.checkpoint is not None  # `due` asked
         write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint()})
 

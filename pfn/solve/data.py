@@ -41,13 +41,10 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
             raise DataError(f"the data have {variable.name} twice, by object and by name. Give it once.")
         pieces = values if listed else [values]
         arrays[variable.name] = [
-            checked_array(piece, variable, dtype, number if listed else None)
-            for number, piece in enumerate(pieces)
+            checked_array(piece, variable, dtype, number if listed else None) for number, piece in enumerate(pieces)
         ]
     _check_same_number(arrays)
-    lengths = tuple(
-        _length(network, arrays, sequence) for sequence in range(len(next(iter(arrays.values()))))
-    )
+    lengths = tuple(_length(network, arrays, sequence) for sequence in range(len(next(iter(arrays.values())))))
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
@@ -92,7 +89,7 @@ def numbers(values: object, what: str) -> np.ndarray:
     if sp.issparse(values):
         values = values.toarray()  # type: ignore[attr-defined]
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(float).filled(np.nan)
+        values = np.ma.filled(values.astype(float), np.nan)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -143,7 +140,7 @@ def _length(network: Network, arrays: Mapping[str, Sequence[np.ndarray]], sequen
     bottom = {v.name: given[v.name] for v in network.bottom if v.name in given}
     if not bottom:
         return _length_from_upper(network, given, sequence)
-    length = max(bottom.values())
+    length: int = max(bottom.values())
     touched = network.columns(length).variables
     for name, count in bottom.items():
         if count not in (length, touched[name].stop):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pfn.errors import DeclarationError
 
@@ -14,9 +15,7 @@ class History:
     `history.divergence` the summed divergence of all equations.
     """
 
-    def __init__(
-        self, iterations: Sequence[int], rmse: Mapping[str, Sequence[float]], divergence: Sequence[float]
-    ) -> None:
+    def __init__(self, iterations: ArrayLike, rmse: Mapping[str, ArrayLike], divergence: ArrayLike) -> None:
         self.iterations = np.array(iterations, dtype=np.int64)
         self.divergence = np.array(divergence, dtype=np.float64)
         self._rmse = {name: np.array(values, dtype=np.float64) for name, values in rmse.items()}
@@ -24,9 +23,7 @@ class History:
     def __getitem__(self, equation: object) -> np.ndarray:
         name = equation if isinstance(equation, str) else getattr(equation, "name", None)
         if name not in self._rmse:
-            raise DeclarationError(
-                f"the history has no equation called {equation!r}. It has {', '.join(self._rmse)}."
-            )
+            raise DeclarationError(f"the history has no equation called {equation!r}. It has {', '.join(self._rmse)}.")
         return self._rmse[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -48,10 +45,12 @@ class Recorder:
         self.rmse: dict[str, list[float]] = {name: [] for name in equations}
 
     def add(self, iteration: int, rmse: Mapping[str, float], divergence: float) -> None:
+        """Take the errors after a sweep."""
         self.iterations.append(iteration)
         self.divergence.append(divergence)
         for name, values in self.rmse.items():
             values.append(rmse[name])
 
     def finish(self) -> History:
+        """The history so far."""
         return History(self.iterations, self.rmse, self.divergence)

@@ -53,11 +53,13 @@ class RichBar(Bar):
         self._progress.stop()
 
     def begin(self, label: str, total: int, done: int = 0) -> None:
+        """Show a new run."""
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(label, total=total, completed=done, error="–")
 
     def advance(self, sweeps: int, error: float) -> None:
+        """Show how far it is."""
         self._progress.update(self._task, completed=sweeps, error=f"{error:.2e}")
 
 

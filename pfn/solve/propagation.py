@@ -166,9 +166,7 @@ class _Run:
         for name, sweep in self.method.release.items():
             if sweep < self.done:
                 self.engine.release(str(name))
-        for number, divergence, rmse in zip(
-            saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True
-        ):
+        for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))
         last = {name: self.recorder.rmse[name][-1] for name in self.names}
         self.errors = Errors(last, *map(float, saved["errors"]))

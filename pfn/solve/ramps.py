@@ -1,6 +1,7 @@
 """Numbers that change along the sweeps."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 from pfn.errors import OptionError
 
@@ -43,7 +44,7 @@ def ramp(first: float, last: float, *, start: int, stop: int) -> Ramp:
 def check_number(value: object, what: str, least: float, most: float | None) -> None:
     """Refuse anything but a finite number in the range."""
     limits = f"a number >= {least:g}" if most is None else f"a number from {least:g} to {most:g}"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not least <= value < float("inf") or (most is not None and value > most):  # type: ignore[operator]
         raise OptionError(f"{what} must be {limits}, found {value!r}.")
 

@@ -142,5 +142,6 @@ def _normalize_drawn(
             if p.name in learned and p.value is None and p.name not in initial and p.name not in done
         ]
         if drawn:
-            normalize([start[p.name] for p in drawn], equation.normalize, equation.parts)
+            uses = [equation.parameters.count(p) for p in drawn]
+            normalize([start[p.name] for p in drawn], equation.normalize, equation.parts, uses)
         done.update(p.name for p in drawn)

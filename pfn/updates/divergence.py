@@ -53,7 +53,7 @@ class Divergence:
         logarithm = xp.log1p(xp.divide(error, base, scratch[1]), scratch[1])
         if weights is not None:
             logarithm = xp.multiply(logarithm, weights, scratch[1])
-        return float(xp.vdot(base, logarithm) + xp.vdot(error, logarithm) - xp.sum(weighted))
+        return float(xp.vdot(base, logarithm) + xp.vdot(error, logarithm) - weighted.sum())
 
 
 KULLBACK_LEIBLER = Divergence("kl")

@@ -27,12 +27,15 @@ class DenseMap:
         self.matrix = matrix
 
     def apply(self, S: Array, out: Array) -> None:
+        """W S."""
         np.dot(self.matrix, S, out=out)
 
     def adjoint(self, A: Array, out: Array) -> None:
+        """Wᵀ A."""
         np.dot(self.matrix.T, A, out=out)
 
     def column_sums(self) -> Array:
+        """Wᵀ 1."""
         return self.matrix.sum(axis=0)
 
 
@@ -54,12 +57,15 @@ class SparseMap:
         self.transposed.data[:] = data[self._turn]
 
     def apply(self, S: Array, out: Array) -> None:
+        """W S."""
         out[...] = self.matrix @ S
 
     def adjoint(self, A: Array, out: Array) -> None:
+        """Wᵀ A."""
         out[...] = self.transposed @ A
 
     def column_sums(self) -> Array:
+        """Wᵀ 1."""
         return np.asarray(self.matrix.sum(axis=0)).ravel()
 
 
@@ -82,11 +88,13 @@ class SparseEntries:
         return (self.rows >= start) & (self.rows < stop)
 
     def column_sums(self, part: slice) -> Array:
+        """The sum of every column over some rows."""
         inside = self._within(part)
         sums = np.bincount(self.columns[inside], weights=self.data[inside], minlength=self.width)
         return sums.astype(self.data.dtype)
 
     def scale_columns(self, part: slice, by: Array) -> None:
+        """Multiply every column, over some rows, by its number."""
         inside = self._within(part)
         self.data[inside] *= by[self.columns[inside]]
 

@@ -8,8 +8,15 @@ from pfn.updates.divergence import Array
 from pfn.updates.maps import SparseEntries
 
 
-def normalize(parameters: Sequence[Array | SparseEntries], kind: str | None, parts: Sequence[slice]) -> None:
-    """Normalize the learned parameters of one equation; `parts` are the rows of each stacked child.
+def normalize(
+    parameters: Sequence[Array | SparseEntries],
+    kind: str | None,
+    parts: Sequence[slice],
+    uses: Sequence[int] | None = None,
+) -> None:
+    """Normalize the learned parameters of one equation.
+
+    `parts` are the rows of each stacked child; `uses` says how many terms each parameter has (one if left out).
 
     >>> W = np.array([[1.0, 0.0], [3.0, 0.0]])
     >>> normalize([W], "columns", [slice(0, 2)])
@@ -17,16 +24,15 @@ def normalize(parameters: Sequence[Array | SparseEntries], kind: str | None, par
     [[0.25 0.  ]
      [0.75 0.  ]]
     """
-    if kind is None:
-        return
     if kind == "sequences":
         everything = slice(None)
-        scale = _reciprocal(sum(_sums(W, everything) for W in parameters))
+        counts = uses or [1] * len(parameters)
+        sums = sum(count * _sums(W, everything) for W, count in zip(parameters, counts, strict=True))
         for W in parameters:
-            _scale(W, everything, scale)
-        return
-    for W in parameters:
-        _normalize_one(W, kind, parts)
+            _scale(W, everything, _reciprocal(sums))
+    elif kind is not None:
+        for W in parameters:
+            _normalize_one(W, kind, parts)
 
 
 def _normalize_one(W: Array | SparseEntries, kind: str, parts: Sequence[slice]) -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks: scripts named after their question, each printing ratios measured in one run."""

@@ -1,0 +1,121 @@
+"""The errors of all equations after a sweep, taken together where they are small and in blocks where not."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pfn.engines.equations import BLOCK_ENTRIES, Equation
+from pfn.engines.problem import Errors, Problem
+from pfn.engines.state import Scratch, row_blocks
+
+
+class _Part(NamedTuple):
+    """Rows of one equation's child matrix."""
+
+    equation: Equation
+    rows: slice
+
+    @property
+    def size(self) -> int:
+        return len(range(self.rows.start, self.rows.stop)) * self.equation.columns
+
+
+class _Group:
+    """Parts that lie one after the other in memory and are evaluated by the same calls."""
+
+    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch) -> None:
+        self.R = R
+        self.error, self.second, self.third = (
+            scratch.take(n, R.shape) for n in ("block", "second block", "third block")
+        )
+        self.equation = parts[0].equation
+        self.starts = np.cumsum([0, *(part.size for part in parts[:-1])])
+        self.names = [part.equation.name for part in parts]
+        self.differences: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.dead: list[tuple[np.ndarray, np.ndarray]] = []
+        for part, start in zip(parts, self.starts, strict=True):
+            self._add(part, int(start))
+        weights = self.equation.weights
+        height = parts[0].rows.stop - parts[0].rows.start
+        self.weights = None if weights is None else np.tile(weights, height)
+
+    def _add(self, part: _Part, start: int) -> None:
+        equation = part.equation
+        error = self.error[start : start + part.size].reshape(-1, equation.columns)
+        R = equation.reconstruction[part.rows]
+        for piece in equation.children:
+            first, last = max(piece.rows.start, part.rows.start), min(piece.rows.stop, part.rows.stop)
+            if first < last:
+                values = piece.values[first - piece.rows.start : last - piece.rows.start]
+                place = slice(first - part.rows.start, last - part.rows.start)
+                self.differences.append((values, R[place], error[place]))
+        if equation.dead is not None:
+            self.dead.append((error, equation.dead))
+
+    def difference(self) -> np.ndarray:
+        """Children − W parents, flat; zero where an equation does not hold."""
+        for values, R, out in self.differences:
+            np.subtract(values, R, out)
+        for error, columns in self.dead:
+            error[:, columns] = 0
+        return self.error
+
+
+class ErrorMeter:
+    """Measures all equations of a run; their reconstructions lie one after the other in `flat`."""
+
+    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem) -> None:
+        self._equations = equations
+        self._flat = flat
+        self._divergence, self._epsilon = problem.divergence, problem.epsilon
+        self._parts = self._grouped()
+
+    def _grouped(self) -> list[list[_Part]]:
+        """Small unweighted equations together, others in blocks of rows."""
+        groups: list[list[_Part]] = [[]]
+        room = BLOCK_ENTRIES
+        for equation in self._equations.values():
+            whole = _Part(equation, slice(0, equation.declared.rows))
+            if not whole.size:
+                continue
+            if whole.size <= room and equation.weights is None:
+                groups[-1].append(whole)
+                room -= whole.size
+                continue
+            blocks = row_blocks(equation.declared.rows, equation.columns, BLOCK_ENTRIES)
+            groups += [*([_Part(equation, rows)] for rows in blocks), []]
+            room = BLOCK_ENTRIES
+        return [group for group in groups if group]
+
+    def reserve(self, scratch: Scratch) -> None:
+        """Say how large the shared buffers must be."""
+        for group in self._parts:
+            for name in ("block", "second block", "third block"):
+                scratch.want(name, (sum(part.size for part in group),))
+
+    def bind(self, scratch: Scratch) -> None:
+        """Take the shared buffers."""
+        self._groups = []
+        for parts in self._parts:
+            first = parts[0]
+            start = first.equation.place + first.rows.start * first.equation.columns
+            R = self._flat[start : start + sum(part.size for part in parts)]
+            self._groups.append(_Group(parts, R, scratch))
+
+    def measure(self) -> Errors:
+        """The errors of the values as they are, right after a downward pass."""
+        squared = dict.fromkeys(self._equations, 0.0)
+        divergence = 0.0
+        for group in self._groups:
+            error = group.difference()
+            np.multiply(error, error, group.second)
+            if group.weights is not None:
+                group.second *= group.weights
+            for name, part in zip(group.names, np.add.reduceat(group.second, group.starts).tolist(), strict=True):
+                squared[name] += part
+            divergence += self._divergence.value(
+                error, group.R, self._epsilon, weights=group.weights, scratch=(group.second, group.third)
+            )
+        entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
+        rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
+        return Errors(rmse, divergence, sum(squared.values()))
