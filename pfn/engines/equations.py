@@ -50,12 +50,11 @@ class Equation:
         declared: Factorization,
         arrays: dict[str, np.ndarray],
         layout: Layout,
+        *,
         blocks: list[Block],
+        reconstruction: np.ndarray,
         problem: Problem,
-        reconstructions: np.ndarray,
-        place: int,
     ) -> None:
-        """The equation's own reconstruction begins at `place` in those of all equations."""
         self.name = declared.name
         self.declared = declared
         self.columns = layout.count(declared)
@@ -65,9 +64,7 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
-        self.place = place
-        size = declared.rows * self.columns
-        self.reconstruction = reconstructions[place : place + size].reshape(declared.rows, self.columns)
+        self.reconstruction = reconstruction.reshape(declared.rows, self.columns)
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: np.ndarray | None = None
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)

@@ -62,7 +62,7 @@ class _Group:
 
 
 class ErrorMeter:
-    """Measures all equations of a run; their reconstructions lie one after the other in `flat`."""
+    """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
 
     def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem) -> None:
         self._equations = equations
@@ -96,11 +96,11 @@ class ErrorMeter:
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         self._groups = []
+        start = 0
         for parts in self._parts:
-            first = parts[0]
-            start = first.equation.place + first.rows.start * first.equation.columns
-            R = self._flat[start : start + sum(part.size for part in parts)]
-            self._groups.append(_Group(parts, R, scratch))
+            end = start + sum(part.size for part in parts)
+            self._groups.append(_Group(parts, self._flat[start:end], scratch))
+            start = end
 
     def measure(self) -> Errors:
         """The errors of the values as they are, right after a downward pass."""

@@ -82,13 +82,18 @@ class NumpyRun:
         counts = {e: self._layout.count(e) for e in self._network.factorizations}
         flat = aligned(sum(e.rows * count for e, count in counts.items()), self._problem.dtype)
         self._equations: dict[str, Equation] = {}
-        place = 0
+        start = 0
         for declared, count in counts.items():
-            blocks = make_blocks(declared, count, self._units, self._problem)
+            end = start + declared.rows * count
             self._equations[declared.name] = Equation(
-                declared, self._arrays, self._layout, blocks, self._problem, flat, place
+                declared,
+                self._arrays,
+                self._layout,
+                blocks=make_blocks(declared, count, self._units, self._problem),
+                reconstruction=flat[start:end],
+                problem=self._problem,
             )
-            place += declared.rows * count
+            start = end
         self._meter = ErrorMeter(self._equations, flat, self._problem)
 
     def _make_means(self) -> None:

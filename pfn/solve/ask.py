@@ -12,7 +12,7 @@ from pfn.network import Factorization, Network
 from pfn.solve.data import Observations, check_observations, numbers
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
-from pfn.solve.progress import make_bar
+from pfn.solve.progress import Bar, make_bar
 from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Callback, Method, Request
 from pfn.solve.result import Result
@@ -111,13 +111,19 @@ def _ask(
         )
     bar = make_bar(progress)
     with Interruption() as interruption, bar:
-        request = _request(network, data, learning, common, bar, interruption)
+        request = _request(network, data, common, learning=learning, bar=bar, interruption=interruption)
         answer = _best(_runs(chosen, request, restarts), interruption)
     return _result(request, chosen, answer, restarts)
 
 
 def _request(
-    network: Network, data: Any, learning: bool, common: dict[str, Any], bar: Any, interruption: Interruption
+    network: Network,
+    data: Any,
+    common: dict[str, Any],
+    *,
+    learning: bool,
+    bar: Bar,
+    interruption: Interruption,
 ) -> Request:
     _check_common(common)
     dtype = _dtype(common["dtype"])
@@ -179,14 +185,7 @@ def _weights(network: Network, weights: Any, observations: Observations) -> dict
         equation = network[key]
         if not isinstance(equation, Factorization):
             raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
-        if observations.listed != isinstance(given, list | tuple):
-            wanted = "a list with one array per sequence" if observations.listed else "an array"
-            raise DataError(f"weights of {equation.name} must be {wanted}, like the data.")
-        pieces = list(given) if observations.listed else [given]
-        if len(pieces) != len(observations.lengths):
-            raise DataError(
-                f"weights of {equation.name} need {len(observations.lengths)} sequences like the data, found {len(pieces)}."
-            )
+        pieces = observations.per_sequence(given, f"weights of {equation.name}")
         checked[equation.name] = [
             _weights_of_one(equation, piece, network.columns(length).equations[equation.name])
             for piece, length in zip(pieces, observations.lengths, strict=True)

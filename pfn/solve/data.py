@@ -19,6 +19,16 @@ class Observations:
     lengths: tuple[int, ...]
     listed: bool  # whether the user gave lists, and so gets lists
 
+    def per_sequence(self, given: Any, what: str) -> list[Any]:
+        """Something given beside the data, one for every sequence, in the data's own form."""
+        if self.listed != isinstance(given, list | tuple):
+            wanted = "a list with one array per sequence" if self.listed else "an array"
+            raise DataError(f"{what} must be {wanted}, like the data; found {type(given).__name__}.")
+        pieces = list(given) if self.listed else [given]
+        if len(pieces) != len(self.lengths):
+            raise DataError(f"{what} must have {len(self.lengths)} sequences, like the data; found {len(pieces)}.")
+        return pieces
+
     def unwrap(self, per_sequence: list[np.ndarray]) -> Any:
         """As the user gave them: a list, or the one array."""
         return per_sequence if self.listed else per_sequence[0]

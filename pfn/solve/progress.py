@@ -2,7 +2,9 @@
 
 import sys
 from types import TracebackType
-from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from pfn.errors import OptionError
 
@@ -29,10 +31,7 @@ class RichBar(Bar):
     """A bar drawn with rich on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # shown only on request or on a terminal: keep imports light
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress: Any = Progress(
+        self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -41,7 +40,7 @@ class RichBar(Bar):
             console=Console(stderr=True),
             transient=True,
         )
-        self._task: Any = None
+        self._task: TaskID | None = None
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -60,6 +59,7 @@ class RichBar(Bar):
 
     def advance(self, sweeps: int, error: float) -> None:
         """Show how far it is."""
+        assert self._task is not None  # `begin` came first
         self._progress.update(self._task, completed=sweeps, error=f"{error:.2e}")
 
 

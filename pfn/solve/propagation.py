@@ -13,7 +13,7 @@ from pfn.solve.checkpoints import Checkpoint
 from pfn.solve.history import Recorder
 from pfn.solve.ramps import Ramp
 from pfn.solve.request import Answer, Request
-from pfn.solve.start import start_values
+from pfn.solve.start import Start
 from pfn.updates import DIVERGENCES
 from pfn.updates.momentum import strength
 
@@ -190,9 +190,9 @@ class _Run:
 
 def _problem(request: Request, method: "Propagate") -> Problem:
     released = frozenset(str(name) for name in method.release)
-    start = start_values(
-        request.network,
-        request.observations,
+    start = Start(
+        network=request.network,
+        observations=request.observations,
         initial=request.initial,
         learned=request.learned,
         released=released,
@@ -204,7 +204,7 @@ def _problem(request: Request, method: "Propagate") -> Problem:
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,
         observed=request.observations.arrays,
-        start=start,
+        start=start.values(),
         learned=request.learned,
         weights=request.weights,
         released=released,

@@ -1,6 +1,7 @@
 """Starting values: what the user gave, and random draws for the rest."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,61 +28,86 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
     return named
 
 
-def start_values(
-    network: Network,
-    observations: Observations,
-    *,
-    initial: Mapping[str, Any],
-    learned: frozenset[str],
-    released: frozenset[str],
-    scale: float,
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> dict[str, Any]:
-    """By variable an array per sequence, by parameter a matrix; drawn in the order of the declarations."""
-    start: dict[str, Any] = {}
-    for variable in network.variables:
-        if _needs_start(variable, observations, released):
-            start[variable.name] = _variable_start(variable, network, observations, initial, scale, dtype, generator)
-    for parameter in network.parameters:
-        start[parameter.name] = _parameter_start(parameter, initial, learned, dtype, generator)
-    _normalize_drawn(network, start, initial, learned)
-    return start
+@dataclass(frozen=True)
+class Start:
+    """Draws and checks the starting values of a run, in the order of the declarations."""
 
+    network: Network
+    observations: Observations
+    initial: Mapping[str, Any]
+    learned: frozenset[str]
+    released: frozenset[str]
+    scale: float
+    dtype: np.dtype[Any]
+    generator: np.random.Generator
 
-def _needs_start(variable: Variable, observations: Observations, released: frozenset[str]) -> bool:
-    arrays = observations.arrays.get(variable.name)
-    return arrays is None or variable.name in released or any(np.isnan(array).any() for array in arrays)
+    def values(self) -> dict[str, Any]:
+        """By variable an array per sequence, by parameter a matrix; not for what is observed throughout."""
+        start: dict[str, Any] = {v.name: self._variable(v) for v in self.network.variables if self._is_hidden(v)}
+        start |= {p.name: self._parameter(p) for p in self.network.parameters}
+        self._normalize_drawn(start)
+        return start
 
+    def _is_hidden(self, variable: Variable) -> bool:
+        arrays = self.observations.arrays.get(variable.name)
+        return arrays is None or variable.name in self.released or any(np.isnan(array).any() for array in arrays)
 
-def _variable_start(
-    variable: Variable,
-    network: Network,
-    observations: Observations,
-    initial: Mapping[str, Any],
-    scale: float,
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> list[np.ndarray]:
-    given = initial.get(variable.name)
-    if given is not None and observations.listed != isinstance(given, list | tuple):
-        wanted = "a list with one array per sequence" if observations.listed else "an array"
-        raise DataError(f"initial: {variable.name} must be {wanted}, like the data.")
-    if observations.listed and given is not None and len(given) != len(observations.lengths):
-        raise DataError(
-            f"initial: {variable.name} needs {len(observations.lengths)} sequences like the data, found {len(given)}."
+    def _variable(self, variable: Variable) -> list[np.ndarray]:
+        what = f"initial: {variable.name}"
+        given = (
+            self.observations.per_sequence(self.initial[variable.name], what)
+            if variable.name in self.initial
+            else [None] * len(self.observations.lengths)
         )
-    result = []
-    for sequence, length in enumerate(observations.lengths):
-        arrays = observations.arrays.get(variable.name)
-        touched = network.columns(length).variables[variable.name]
-        columns = len(touched) if arrays is None else max(arrays[sequence].shape[1], touched.stop)
-        values = (1 - generator.random((variable.size, columns))) * scale
-        if given is not None:
-            piece = given[sequence] if observations.listed else given
-            values = _given(piece, values, f"initial: {variable.name}", dtype)
-        result.append(values.astype(dtype))
-    return result
+        drawn = [
+            (1 - self.generator.random((variable.size, columns))) * self.scale for columns in self._widths(variable)
+        ]
+        return [
+            (values if piece is None else _given(piece, values, what, self.dtype)).astype(self.dtype)
+            for piece, values in zip(given, drawn, strict=True)
+        ]
+
+    def _widths(self, variable: Variable) -> list[int]:
+        """The number of columns in every sequence."""
+        touched = [self.network.columns(length).variables[variable.name] for length in self.observations.lengths]
+        arrays = self.observations.arrays.get(variable.name)
+        if arrays is None:
+            return [len(columns) for columns in touched]
+        return [max(a.shape[1], columns.stop) for a, columns in zip(arrays, touched, strict=True)]
+
+    def _parameter(self, parameter: Parameter) -> Any:
+        given = self.initial.get(parameter.name)
+        if given is None and parameter.value is not None:
+            return parameter.value.astype(self.dtype, copy=False)
+        if given is None and parameter.name not in self.learned:
+            raise DataError(
+                f"parameter {parameter.name} is unknown, and inference leaves parameters as they are. "
+                f"Use pfn.learn, or give its value: initial={{{parameter.name!r}: matrix}}."
+            )
+        if not parameter.learn:
+            raise DataError(
+                f"initial: parameter {parameter.name} is known, so it has no starting value. "
+                "Declare it with learn=True to start from a value."
+            )
+        if given is not None and (parameter.sparse or sp.issparse(given)):
+            return _sparse_start(parameter, given, self.dtype)
+        drawn = 1 - self.generator.random(parameter.shape)
+        values = drawn if given is None else _given(given, drawn, f"initial: {parameter.name}", self.dtype)
+        return values.astype(self.dtype)
+
+    def _normalize_drawn(self, start: dict[str, Any]) -> None:
+        """A random start is normalized; given values are taken as given."""
+        done = set(self.initial)
+        for equation in self.network.factorizations:
+            drawn = [
+                p
+                for p in dict.fromkeys(equation.parameters)
+                if p.name in self.learned and p.value is None and p.name not in done
+            ]
+            uses = [equation.parameters.count(p) for p in drawn]
+            if drawn:
+                normalize([start[p.name] for p in drawn], equation.normalize, equation.parts, uses)
+            done.update(p.name for p in drawn)
 
 
 def _given(piece: object, drawn: np.ndarray, what: str, dtype: np.dtype[Any]) -> np.ndarray:
@@ -94,32 +120,6 @@ def _given(piece: object, drawn: np.ndarray, what: str, dtype: np.dtype[Any]) ->
     return np.where(np.isnan(converted), drawn, converted)
 
 
-def _parameter_start(
-    parameter: Parameter,
-    initial: Mapping[str, Any],
-    learned: frozenset[str],
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> Any:
-    given = initial.get(parameter.name)
-    if given is not None and not parameter.learn:
-        raise DataError(
-            f"initial: parameter {parameter.name} is known, so it has no starting value. "
-            "Declare it with learn=True to start from a value."
-        )
-    if given is not None and (parameter.sparse or sp.issparse(given)):
-        return _sparse_start(parameter, given, dtype)
-    if given is None and parameter.value is not None:
-        return parameter.value.astype(dtype, copy=False)
-    if given is None and parameter.name not in learned:
-        raise DataError(
-            f"parameter {parameter.name} is unknown, and inference leaves parameters as they are. Use pfn.learn, "
-            f"or give its value: initial={{{parameter.name!r}: matrix}}."
-        )
-    drawn = 1 - generator.random(parameter.shape)
-    return (drawn if given is None else _given(given, drawn, f"initial: {parameter.name}", dtype)).astype(dtype)
-
-
 def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> Any:
     matrix = sp.csr_array(given, dtype=dtype)
     matrix.sum_duplicates()
@@ -128,20 +128,3 @@ def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> 
     if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
         raise DataError(f"initial: {parameter.name}: stored entries must be finite and non-negative.")
     return matrix
-
-
-def _normalize_drawn(
-    network: Network, start: dict[str, Any], initial: Mapping[str, Any], learned: frozenset[str]
-) -> None:
-    """A random start is normalized; given values are taken as given."""
-    done: set[str] = set()
-    for equation in network.factorizations:
-        drawn = [
-            p
-            for p in dict.fromkeys(equation.parameters)
-            if p.name in learned and p.value is None and p.name not in initial and p.name not in done
-        ]
-        if drawn:
-            uses = [equation.parameters.count(p) for p in drawn]
-            normalize([start[p.name] for p in drawn], equation.normalize, equation.parts, uses)
-        done.update(p.name for p in drawn)

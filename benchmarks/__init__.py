@@ -1,1 +1,0 @@
-"""Benchmarks: scripts named after their question, each printing ratios measured in one run."""
