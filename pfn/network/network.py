@@ -104,7 +104,14 @@ class Network:
 
     def columns(self, slices: int) -> Columns:
         """The columns of every equation and variable when the bottom variables have this many."""
-        return columns_for(self, slices)
+        if slices not in self._columns:
+            self._columns[slices] = columns_for(self, slices)
+        return self._columns[slices]
+
+    @cached_property
+    def _columns(self) -> dict[int, Columns]:
+        """What was asked for before: thousands of sequences have few different lengths."""
+        return {}
 
     def graph(self, observed: Iterable[Variable | str] = ()) -> nx.MultiDiGraph:
         """The directed graph of the paper's section 2.2, with the observed variables marked."""

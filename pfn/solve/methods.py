@@ -72,7 +72,8 @@ class Propagate:
 
     def check(self, network: Network) -> None:
         """Refuse networks with cycles through time, and names that the network does not have."""
-        compile_network(network)
+        if self.name not in network.methods:
+            compile_network(network)  # which says why it cannot
         self.named(network)
 
     def named(self, network: Network) -> "Propagate":
