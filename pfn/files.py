@@ -165,6 +165,7 @@ def matrix_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
     """A dense or sparse matrix as arrays of a file."""
     if not sp.issparse(matrix):
         return {name: np.asarray(matrix)}
+    matrix = sp.csr_array(matrix)
     parts = ("data", "indices", "indptr")
     return {f"{name}/{part}": getattr(matrix, part) for part in parts} | {f"{name}/shape": np.array(matrix.shape)}
 

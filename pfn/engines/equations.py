@@ -1,8 +1,9 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
@@ -19,7 +20,7 @@ class ChildPiece(NamedTuple):
     """A child slice: its variable, its values for the equation's columns, its rows in the stack."""
 
     variable: str
-    values: np.ndarray
+    values: Any  # an array, or a sparse matrix that is observed throughout
     rows: slice
 
 
@@ -28,7 +29,7 @@ class ParentPiece(NamedTuple):
 
     variable: str
     parameter: Parameter
-    values: np.ndarray
+    values: Any  # an array, or a sparse matrix that is observed throughout
     rows: slice
     skip: int
     cut: np.ndarray | None  # columns whose parent slice lies before the start of its own sequence
@@ -48,7 +49,7 @@ class Equation:
     def __init__(
         self,
         declared: Factorization,
-        arrays: dict[str, np.ndarray],
+        arrays: dict[str, Any],
         layout: Layout,
         *,
         blocks: list[Block],
@@ -64,19 +65,19 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
-        self.reconstruction = reconstruction.reshape(declared.rows, self.columns)
+        self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: np.ndarray | None = None
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
         self._place_in_time(layout, problem)
 
-    def _children(self, arrays: dict[str, np.ndarray], layout: Layout) -> list[ChildPiece]:
+    def _children(self, arrays: dict[str, Any], layout: Layout) -> list[ChildPiece]:
         return [
             ChildPiece(child.variable.name, layout.view(arrays[child.variable.name], child, self.columns), rows)
             for child, rows in zip(self.declared.children, self.declared.parts, strict=True)
         ]
 
-    def _parents(self, arrays: dict[str, np.ndarray], layout: Layout) -> list[ParentPiece]:
+    def _parents(self, arrays: dict[str, Any], layout: Layout) -> list[ParentPiece]:
         pieces, row = [], 0
         alive = None if layout.single else layout.live(self.declared)
         for term in self.declared.terms:
@@ -140,10 +141,12 @@ class Equation:
         children = [(piece.values, buffer[piece.rows]) for piece in pieces]
         return ChildBlock(children, self.reconstruction[rows], buffer)
 
-    def stacked_parents(self, sparseness: float = 0.0) -> np.ndarray:
+    def stacked_parents(self, sparseness: float = 0.0) -> Any:
         """S, smoothed where sparseness is asked for: a view of a single parent, or the shared stack."""
         if len(self.parents) == 1 and not self.parents[0].skip:
             values = self.parents[0].values
+            if sparseness and sp.issparse(values):
+                values = values.toarray()
             return smooth(values, sparseness, out=self._stack) if sparseness else values
         stack = self._stack
         for piece in self.parents:
@@ -151,19 +154,18 @@ class Equation:
             stack[piece.rows, piece.skip :] = piece.values
             if piece.cut is not None and piece.cut.size:
                 stack[piece.rows, piece.cut] = 0
-        smoothed: np.ndarray = smooth(stack, sparseness, out=stack)
-        return smoothed
+        return smooth(stack, sparseness, out=stack)
 
-    def reconstruct(self, parents: np.ndarray) -> np.ndarray:
+    def reconstruct(self, parents: Any) -> np.ndarray:
         """R = W S, into the equation's own buffer."""
         first, *others = self.blocks
-        first.linear.apply(parents[first.rows], self.reconstruction)
+        first.linear.apply(parents[first.rows] if others else parents, self.reconstruction)
         for block in others:
             block.linear.apply(parents[block.rows], self._part)
             self.reconstruction += self._part
         return self.reconstruction
 
-    def _fields(self, parents: np.ndarray, sparseness: float) -> tuple[np.ndarray, np.ndarray | None]:
+    def _fields(self, parents: Any, sparseness: float) -> tuple[Any, Any]:
         """A, and B where it is not a matrix of ones; the reconstruction is used up."""
         R = self.reconstruction if self.fresh and not sparseness else self.reconstruct(parents)
         self.fresh = False
@@ -220,17 +222,21 @@ class Equation:
         parents = self.stacked_parents(sparseness)
         A, B = self._fields(parents, sparseness)
         if self.weights is not None:
-            A *= self.weights
-            if B is not None:
-                B *= self.weights
+            self._weigh(A, B)
         for unit in units:
             for rows in self._rows_of(unit):
-                part = parents[rows]
+                part = parents if rows == slice(0, self.height) else parents[rows]
                 unit.add_numerator(A, part)
                 if B is None:
                     unit.add_uniform_denominator(part @ self.counts)
                 else:
                     unit.add_denominator(B, part)
+
+    def _weigh(self, A: Any, B: Any) -> None:
+        """Let columns count as often as their weights say."""
+        A *= self.weights
+        if B is not None:
+            B *= self.weights
 
     def _rows_of(self, unit: Unit) -> list[slice]:
         """The rows of the stacked parents that the unit multiplies."""

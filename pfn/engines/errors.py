@@ -6,6 +6,7 @@ import numpy as np
 
 from pfn.engines.equations import BLOCK_ENTRIES, Equation
 from pfn.engines.problem import Errors, Problem
+from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, row_blocks
 
 
@@ -69,6 +70,7 @@ class ErrorMeter:
         self._flat = flat
         self._divergence, self._epsilon = problem.divergence, problem.epsilon
         self._parts = self._grouped()
+        self._sparse = [e for e in equations.values() if isinstance(e, SparseChildEquation)]
 
     def _grouped(self) -> list[list[_Part]]:
         """Small unweighted equations together, others in blocks of rows."""
@@ -76,7 +78,7 @@ class ErrorMeter:
         room = BLOCK_ENTRIES
         for equation in self._equations.values():
             whole = _Part(equation, slice(0, equation.declared.rows))
-            if not whole.size:
+            if not whole.size or isinstance(equation, SparseChildEquation):
                 continue
             if whole.size <= room and equation.weights is None:
                 groups[-1].append(whole)
@@ -116,6 +118,9 @@ class ErrorMeter:
             divergence += self._divergence.value(
                 error, group.R, self._epsilon, weights=group.weights, scratch=(group.second, group.third)
             )
+        for equation in self._sparse:
+            squared[equation.name], part = equation.errors()
+            divergence += part
         entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
         rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
         return Errors(rmse, divergence, sum(squared.values()))

@@ -7,6 +7,7 @@ whose lagged parent would lie before the start of its own sequence are `cut` for
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Layout:
             return self.columns(0).equations[equation.name]
         return max(0, int(self.starts[-1]) - max(child.lag for child in equation.children))
 
-    def view(self, array: np.ndarray, piece: Slice, count: int) -> np.ndarray:
+    def view(self, array: Any, piece: Slice, count: int) -> Any:
         """The slots of a child or parent slice for the equation's slots from the first at which it exists."""
         start = max(piece.lag, 0) - self.offset(piece.variable.name)
         return array[:, start : start + max(0, count + min(piece.lag, 0))] if count else array[:, :0]

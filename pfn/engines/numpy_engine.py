@@ -1,6 +1,6 @@
 """The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from pfn.engines.errors import ErrorMeter
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, Held, ParentMean, count_copies
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
-from pfn.engines.problem import Errors, Problem
+from pfn.engines.problem import Errors, Problem, dense, has_hidden
+from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
+from pfn.network import Factorization
 
 
 class NumpyRun:
@@ -36,20 +38,44 @@ class NumpyRun:
         for equation in self._equations.values():
             equation.values_changed()
 
-    def _fixed_variables(self) -> dict[str, np.ndarray]:
+    def _fixed_variables(self) -> dict[str, Any]:
         """Variables that are observed throughout: used where they lie, never written to."""
-        fixed = {}
+        fixed: dict[str, Any] = {}
         for name, arrays in self._problem.observed.items():
-            if name in self._problem.released or any(np.isnan(array).any() for array in arrays):
+            if name in self._problem.released or any(has_hidden(array) for array in arrays):
                 continue
-            shape = (arrays[0].shape[0], self._layout.width(name))
-            if self._layout.single and arrays[0].shape == shape:
-                fixed[name] = np.ascontiguousarray(arrays[0], self._problem.dtype)
+            if all(map(sp.issparse, arrays)) and self._may_stay_sparse(name):
+                fixed[name] = self._side_by_side(name, arrays)
+            elif self._layout.single and arrays[0].shape[1] == self._layout.width(name):
+                fixed[name] = np.ascontiguousarray(dense(arrays[0]), self._problem.dtype)
             elif not self._layout.single:
-                fixed[name] = np.zeros(shape, self._problem.dtype)
+                fixed[name] = np.zeros((arrays[0].shape[0], self._layout.width(name)), self._problem.dtype)
                 for sequence, array in enumerate(arrays):
-                    fixed[name][:, self._layout.slots(name, sequence)] = array
+                    fixed[name][:, self._layout.slots(name, sequence)] = dense(array)
         return fixed
+
+    def _side_by_side(self, name: str, arrays: Sequence[Any]) -> Any:
+        """The sequences in one sparse matrix, each in its slots."""
+        pieces, end = [], 0
+        for sequence, array in enumerate(arrays):
+            slots = self._layout.slots(name, sequence)
+            pieces += [sp.csc_array((array.shape[0], slots.start - end)), sp.csc_array(array)]
+            end = slots.stop
+        pieces.append(sp.csc_array((arrays[0].shape[0], self._layout.width(name) - end)))
+        return sp.csc_array(sp.hstack(pieces), dtype=self._problem.dtype)
+
+    def _may_stay_sparse(self, name: str) -> bool:
+        """Whether the variable is alone in its equations and they have Kullback-Leibler updates."""
+        for equation in self._network.factorizations:
+            names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
+            lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
+            alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
+            both = names["children"] == [name] and any(
+                sp.issparse(self._problem.start.get(p.name)) for p in equation.parameters
+            )
+            if not alone or any(lags) or both:
+                return False
+        return self._problem.divergence.unit_denominator
 
     def _allocate(self) -> None:
         shapes: dict[str, tuple[int, ...]] = {
@@ -80,21 +106,26 @@ class NumpyRun:
 
     def _make_equations(self) -> None:
         counts = {e: self._layout.count(e) for e in self._network.factorizations}
-        flat = aligned(sum(e.rows * count for e, count in counts.items()), self._problem.dtype)
+        sizes = {e: 0 if self._has_sparse_child(e) else e.rows * count for e, count in counts.items()}
+        flat = aligned(sum(sizes.values()), self._problem.dtype)
         self._equations: dict[str, Equation] = {}
         start = 0
         for declared, count in counts.items():
-            end = start + declared.rows * count
-            self._equations[declared.name] = Equation(
+            own = flat[start : start + sizes[declared]].reshape(declared.rows, -1 if sizes[declared] else 0)
+            kind = SparseChildEquation if self._has_sparse_child(declared) else Equation
+            self._equations[declared.name] = kind(
                 declared,
                 self._arrays,
                 self._layout,
                 blocks=make_blocks(declared, count, self._units, self._problem),
-                reconstruction=flat[start:end],
+                reconstruction=own,
                 problem=self._problem,
             )
-            start = end
+            start += sizes[declared]
         self._meter = ErrorMeter(self._equations, flat, self._problem)
+
+    def _has_sparse_child(self, equation: Factorization) -> bool:
+        return any(sp.issparse(self._arrays[child.variable.name]) for child in equation.children)
 
     def _make_means(self) -> None:
         def counts(name: str, role: str) -> Any:
@@ -132,7 +163,7 @@ class NumpyRun:
             values = self._arrays[name]
             observed = np.full(values.shape, np.nan, values.dtype)
             for sequence, array in enumerate(arrays):
-                observed[:, self._layout.slots(name, sequence)][:, : array.shape[1]] = array
+                observed[:, self._layout.slots(name, sequence)][:, : array.shape[1]] = dense(array)
             mask = ~np.isnan(observed)
             if mask.any():
                 held[name] = Held(values, observed, mask)
@@ -234,15 +265,17 @@ class NumpyRun:
 
         return work
 
-    def variable(self, name: str) -> list[np.ndarray]:
+    def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        observed = self._problem.observed.get(name)
+        if name in self._fixed and observed is not None:
+            return [array.copy() for array in observed]
         result = []
         for sequence in range(len(self._layout.lengths)):
             values = np.array(self._arrays[name][:, self._layout.slots(name, sequence)])
             values[:, self._untouched(name, sequence)] = np.nan
-            observed = self._problem.observed.get(name)
             if observed is not None:
-                known = observed[sequence]
+                known = dense(observed[sequence])
                 gaps = np.isnan(values[:, : known.shape[1]])
                 values[:, : known.shape[1]][gaps] = known[gaps]
             result.append(values)

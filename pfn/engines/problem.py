@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from pfn.compiler import Schedule
 from pfn.updates import KULLBACK_LEIBLER, Divergence
@@ -16,7 +17,7 @@ class Problem:
 
     schedule: Schedule
     lengths: Sequence[int]  # T of every sequence
-    observed: Mapping[str, Sequence[np.ndarray]]  # by variable: an array per sequence, NaN = hidden
+    observed: Mapping[str, Sequence[Any]]  # by variable: an array (NaN = hidden) or sparse matrix per sequence
     start: Mapping[str, Any]  # by variable: an array per sequence; by parameter: a matrix
     learned: frozenset[str] = frozenset()
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)  # by equation: per sequence
@@ -26,6 +27,16 @@ class Problem:
     divergence: Divergence = KULLBACK_LEIBLER
     epsilon: float = 1e-9
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+
+def has_hidden(array: Any) -> bool:
+    """Whether some entries are hidden; sparse matrices are observed throughout."""
+    return not sp.issparse(array) and bool(np.isnan(array).any())
+
+
+def dense(array: Any) -> np.ndarray:
+    """The array itself, or a sparse matrix as an array."""
+    return np.asarray(array.toarray() if sp.issparse(array) else array)
 
 
 class Errors(NamedTuple):

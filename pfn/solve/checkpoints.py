@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pfn.engines import dense
 from pfn.errors import FileError
 from pfn.files import network_to_json, read_file, write_file
 from pfn.solve.request import Method, Request
@@ -47,11 +48,10 @@ class Checkpoint:
         digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
         for parameter in request.network.parameters:
             if parameter.value is not None:
-                dense = parameter.value if isinstance(parameter.value, np.ndarray) else parameter.value.toarray()
-                digest.update(np.ascontiguousarray(dense).tobytes())
+                digest.update(np.ascontiguousarray(dense(parameter.value)).tobytes())
         for group in (request.observations.arrays, request.weights, request.initial):
             for name, arrays in sorted(group.items()):
                 digest.update(name.encode())
                 for array in arrays if isinstance(arrays, list | tuple) else [arrays]:
-                    digest.update(np.ascontiguousarray(np.asarray(array, dtype=float)).tobytes())
+                    digest.update(np.ascontiguousarray(dense(array), dtype=float).tobytes())
         return digest.hexdigest()

@@ -78,10 +78,10 @@ def _all_lists_or_none(data: Mapping[Any, object]) -> bool:
     return any(lists.values())
 
 
-def checked_array(values: object, variable: Variable, dtype: np.dtype[Any], sequence: int | None) -> np.ndarray:
+def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequence: int | None) -> Any:
     """A finite, non-negative (size, columns) array; NaN entries are hidden."""
     what = variable.name if sequence is None else f"{variable.name}, sequence {sequence}"
-    array = numbers(values, what)
+    array = values if sp.issparse(values) else numbers(values, what)
     if array.ndim != 2 or array.shape[0] != variable.size:
         raise DataError(
             f"{what}: expected an array of shape ({variable.size}, columns), components down and time to the "
@@ -89,15 +89,30 @@ def checked_array(values: object, variable: Variable, dtype: np.dtype[Any], sequ
         )
     if array.shape[1] == 0:
         raise DataError(f"{what}: the array has no columns. Give at least one; NaN marks hidden entries.")
+    if sp.issparse(array):
+        return _checked_sparse(array, what, dtype)
     converted = array.astype(dtype, order="C", copy=False)
     refuse_bad_entries(converted, array, what)
     return converted
 
 
+def _checked_sparse(matrix: Any, what: str, dtype: np.dtype[Any]) -> Any:
+    """A sparse matrix is observed throughout: its stored entries, and zeros elsewhere."""
+    checked = sp.csc_array(matrix, dtype=dtype, copy=True)
+    checked.sum_duplicates()
+    wrong = ~(np.isfinite(checked.data) & (checked.data >= 0))
+    if wrong.any():
+        row, column = (int(c[wrong][0]) for c in checked.tocoo().coords)
+        raise DataError(
+            f"{what}: the stored entries of a sparse matrix must be finite and non-negative, found "
+            f"{checked.data[wrong][0]} at component {row}, column {column}. Where entries are hidden, give a dense "
+            "array with NaN."
+        )
+    return checked
+
+
 def numbers(values: object, what: str) -> np.ndarray:
-    """Anything array-like as real numbers; masked entries become NaN, sparse matrices dense."""
-    if sp.issparse(values):
-        values = values.toarray()  # type: ignore[attr-defined]
+    """Anything array-like as real numbers; masked entries become NaN."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(float), np.nan)
     try:
@@ -203,7 +218,8 @@ def _fitted(array: np.ndarray, name: str, columns: int, length: int) -> np.ndarr
             f"{name}: expected {columns} columns for a sequence of {length} slices, found {array.shape[1]}. "
             f"Give an array of shape ({array.shape[0]}, {columns}); NaN marks hidden entries."
         )
-    seen = np.flatnonzero(~np.isnan(array[:, columns:]).all(axis=0))
+    beyond = array[:, columns:]
+    seen = np.arange(beyond.shape[1]) if sp.issparse(array) else np.flatnonzero(~np.isnan(beyond).all(axis=0))
     if seen.size:
         raise DataError(
             f"{name}: column {columns + int(seen[0])} is observed, but no equation touches it: in a sequence of "

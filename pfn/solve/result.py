@@ -59,7 +59,7 @@ class Result:
         for variable in self.network.variables:
             pieces = self.values[variable.name]
             for number, piece in enumerate(pieces if variable.name in lists else [pieces]):
-                arrays[f"value/{variable.name}/{number}"] = piece
+                arrays |= matrix_arrays(f"value/{variable.name}/{number}", piece)
         for parameter in self.network.parameters:
             if parameter.learn:
                 arrays |= matrix_arrays(f"learned/{parameter.name}", self.values[parameter.name])
@@ -105,7 +105,7 @@ def load(path: str | Path) -> Result:
     values: dict[str, Any] = {}
     for variable in network.variables:
         count = content["sequences"].get(variable.name)
-        pieces = [arrays[f"value/{variable.name}/{number}"] for number in range(count or 1)]
+        pieces = [matrix_from_arrays(f"value/{variable.name}/{number}", arrays) for number in range(count or 1)]
         values[variable.name] = pieces[0] if count is None else pieces
     for parameter in network.parameters:
         learned = matrix_from_arrays(f"learned/{parameter.name}", arrays) if parameter.learn else parameter.value

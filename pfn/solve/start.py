@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import has_hidden
 from pfn.errors import DataError, OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.solve.data import Observations, numbers, refuse_bad_entries
@@ -50,7 +51,7 @@ class Start:
 
     def _is_hidden(self, variable: Variable) -> bool:
         arrays = self.observations.arrays.get(variable.name)
-        return arrays is None or variable.name in self.released or any(np.isnan(array).any() for array in arrays)
+        return arrays is None or variable.name in self.released or any(has_hidden(array) for array in arrays)
 
     def _variable(self, variable: Variable) -> list[np.ndarray]:
         what = f"initial: {variable.name}"

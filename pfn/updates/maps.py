@@ -20,6 +20,13 @@ def sparse_pays(shape: tuple[int, int], stored: int, columns: int) -> bool:
     return SPARSE_COST * stored * columns + SPARSE_CALL < shape[0] * shape[1] * columns
 
 
+def _product(a: Array, b: Array, out: Array) -> None:
+    if sp.issparse(a) or sp.issparse(b):
+        out[...] = a @ b
+    else:
+        np.dot(a, b, out=out)
+
+
 class DenseMap:
     """A dense matrix; the engine may change it in place."""
 
@@ -27,12 +34,12 @@ class DenseMap:
         self.matrix = matrix
 
     def apply(self, S: Array, out: Array) -> None:
-        """W S."""
-        np.dot(self.matrix, S, out=out)
+        """W S; S may be sparse."""
+        _product(self.matrix, S, out)
 
     def adjoint(self, A: Array, out: Array) -> None:
-        """Wᵀ A."""
-        np.dot(self.matrix.T, A, out=out)
+        """Wᵀ A; A may be sparse."""
+        _product(self.matrix.T, A, out)
 
     def column_sums(self) -> Array:
         """Wᵀ 1."""
@@ -100,12 +107,12 @@ class SparseEntries:
 
 
 def statistics(A: Array, S: Array, out: Array) -> None:
-    """A Sᵀ, the numerator of a left update, for every entry of a dense W."""
-    np.dot(A, S.T, out=out)
+    """A Sᵀ, the numerator of a left update, for every entry of a dense W; A or S may be sparse."""
+    _product(A, S.T, out)
 
 
 def sampled_statistics(A: Array, S: Array, rows: Array, columns: Array, out: Array) -> None:
-    """A Sᵀ at the stored entries of a sparse W only."""
+    """Some entries of A Sᵀ only, such as the stored ones of a sparse W."""
     chunk = max(1, (1 << 20) // max(A.shape[1], 1))
     for start in range(0, rows.size, chunk):
         part = slice(start, start + chunk)
