@@ -1,0 +1,87 @@
+"""The plan of the house (ARCHITECTURE.md): imports go down only."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOORS = {  # what a room may import; it may also use what those rooms may import, and everyone may use errors
+    "errors": "",
+    "network": "errors",
+    "compiler": "network",
+    "updates": "errors",
+    "engines": "compiler updates",
+    "exact": "compiler",
+    "files": "network",
+    "solve": "engines exact files",
+    "automata": "network",
+    "models": "pfn automata",
+    "audio": "models",
+    "plots": "audio",
+    "paper": "plots",
+    "cli": "paper",
+    "pfn": "solve",  # the public API itself, for rooms that are built on it
+}
+EXTRAS = {"clarabel", "jax", "librosa", "matplotlib", "pretty_midi", "sklearn", "soundfile", "soxr"}
+
+
+def name_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.glob("pfn/**/*.py"))}
+
+
+def imports(node, *, annotations=True):
+    """The modules that the import statements below a node name, with or without those for annotations."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        names = (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from (name if name in MODULES else node.module for name in names)
+    elif annotations or not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+        for child in ast.iter_child_nodes(node):
+            yield from imports(child, annotations=annotations)
+
+
+def room(module):
+    return module.split(".")[1] if "." in module else module
+
+
+def reachable(start):
+    return {start, "errors"}.union(*(reachable(door) for door in DOORS[start].split()))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_down_only(module):
+    assert {room(name) for name in imports(MODULES[module]) if name in MODULES} <= reachable(room(module))
+
+
+def test_no_import_cycle():
+    graph = {module: set(imports(tree, annotations=False)) & MODULES.keys() for module, tree in MODULES.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_extras_are_imported_inside_functions(module):
+    functions = (node for node in ast.walk(MODULES[module]) if isinstance(node, ast.FunctionDef))
+    assert {name.split(".")[0] for function in functions for name in imports(function)} <= EXTRAS
+
+
+def test_no_module_is_called_utils():
+    assert not [module for module in MODULES if module.split(".")[-1] in {"utils", "util", "helpers", "misc"}]
+
+
+@pytest.mark.parametrize(
+    ("touch", "unwanted"),
+    [("", EXTRAS | {"networkx", "rich", "scipy"}), ("[getattr(pfn, name) for name in pfn.__all__]", EXTRAS)],
+    ids=["import pfn", "every public name"],
+)
+def test_stays_light(touch, unwanted):
+    code = f"import sys, pfn\n{touch}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not unwanted & set(loaded.split())
