@@ -67,7 +67,7 @@ class Equation:
         self.height = self.parents[-1].rows.stop
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
-        self._sums: np.ndarray | None = None
+        self._sums: tuple[float, np.ndarray] | None = None
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
         self._place_in_time(layout, problem)
 
@@ -194,8 +194,11 @@ class Equation:
         """What the stacked parents are to be multiplied by; lies in the shared stack."""
         A, B = self._fields(self.stacked_parents(sparseness), sparseness)
         numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
-        denominator = self._column_sums() if B is None else self._adjoint(B, self._second_stack)
-        factors: np.ndarray = factor(numerator, smooth(denominator, sparseness), self.epsilon, out=numerator)
+        if B is None:
+            denominator = self._column_sums(sparseness)
+        else:
+            denominator = smooth(self._adjoint(B, self._second_stack), sparseness) + self.epsilon
+        factors: np.ndarray = factor(numerator, denominator, self.epsilon, out=numerator)
         return factors
 
     def _adjoint(self, A: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -203,11 +206,12 @@ class Equation:
             block.linear.adjoint(A, out[block.rows])
         return out
 
-    def _column_sums(self) -> np.ndarray:
-        """Wᵀ 1 as a column, kept until a parameter changes."""
-        if self._sums is None:
-            self._sums = np.concatenate([block.linear.column_sums() for block in self.blocks])[:, None]
-        return self._sums
+    def _column_sums(self, sparseness: float) -> np.ndarray:
+        """(W S)ᵀ 1 + ε as a column, kept until a parameter or the sparseness changes."""
+        if self._sums is None or self._sums[0] != sparseness:
+            sums = np.concatenate([block.linear.column_sums() for block in self.blocks])[:, None]
+            self._sums = sparseness, smooth(sums, sparseness) + self.epsilon
+        return self._sums[1]
 
     def values_changed(self) -> None:
         """The parents and the learned parameters may have new values."""

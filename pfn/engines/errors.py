@@ -104,6 +104,12 @@ class ErrorMeter:
             self._groups.append(_Group(parts, self._flat[start:end], scratch))
             start = end
 
+    def close(self) -> None:
+        """Let go of all buffers."""
+        self._groups, self._equations, self._sparse = [], {}, []
+        self._parts = []
+        self._flat = np.empty(0)
+
     def measure(self) -> Errors:
         """The errors of the values as they are, right after a downward pass."""
         squared = dict.fromkeys(self._equations, 0.0)

@@ -1,6 +1,7 @@
 """The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class NumpyRun:
         self._bind_steps()
         for equation in self._equations.values():
             equation.values_changed()
+        known = {p.name: problem.start[p.name] for p in self._network.parameters if p.name not in problem.learned}
+        self._problem = replace(problem, start=known)  # the other starting values are in the state now
 
     def _fixed_variables(self) -> dict[str, Any]:
         """Variables that are observed throughout: used where they lie, never written to."""
@@ -70,10 +73,8 @@ class NumpyRun:
             names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
             lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
             alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
-            both = names["children"] == [name] and any(
-                sp.issparse(self._problem.start.get(p.name)) for p in equation.parameters
-            )
-            if not alone or any(lags) or both:
+            sparse_map = lags and any(sp.issparse(self._problem.start[p.name]) for p in equation.parameters)
+            if not alone or any(lags) or sparse_map:
                 return False
         return self._problem.divergence.unit_denominator
 
@@ -117,12 +118,15 @@ class NumpyRun:
                 declared,
                 self._arrays,
                 self._layout,
-                blocks=make_blocks(declared, count, self._units, self._problem),
+                blocks=make_blocks(declared, count, self._units, self._problem, sparse_data=self._has_sparse(declared)),
                 reconstruction=own,
                 problem=self._problem,
             )
             start += sizes[declared]
         self._meter = ErrorMeter(self._equations, flat, self._problem)
+
+    def _has_sparse(self, equation: Factorization) -> bool:
+        return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))
 
     def _has_sparse_child(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[child.variable.name]) for child in equation.children)
@@ -299,6 +303,13 @@ class NumpyRun:
                 if parameter.name == name:
                     return unit.matrix(parameter).copy()
         return self._problem.start[name]
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+        self._up, self._down = [], []
+        self._equations, self._parent_means, self._child_means = {}, {}, {}
+        self._meter.close()
+        self._state.previous = None
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""

@@ -15,6 +15,7 @@ from pfn.network import Factorization, Network, Parameter
 from pfn.updates import Divergence, factor, normalize, pulled
 from pfn.updates.maps import (
     DenseMap,
+    DenseMapOfSparse,
     SparseEntries,
     SparseMap,
     row_of_each_entry,
@@ -99,7 +100,7 @@ class Unit:
     def update(self, epsilon: float) -> None:
         """The left update from the numerators and denominators added since the last one."""
         pulls = [(self.columns(p), self._pulled(p, epsilon)) for p in self.parameters if p.prior_weight]
-        self.values *= factor(self._numerator, self._denominator, epsilon, out=self._numerator)
+        self.values *= factor(self._numerator, self._denominator + epsilon, epsilon, out=self._numerator)
         for columns, values in pulls:
             self.values[:, columns] = values
         self._started.clear()
@@ -163,19 +164,25 @@ class Block:
                 self.linear.matrix[:, columns] = unit.matrix(parameter)
 
 
-def make_blocks(equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem) -> list[Block]:
-    """The maps of an equation: its own learned matrix, or one dense or sparse map per run of terms."""
+def make_blocks(
+    equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem, *, sparse_data: bool
+) -> list[Block]:
+    """The maps of an equation: its own learned matrix, or one dense or sparse map per run of terms.
+
+    Where the data of the equation stay sparse, its parameters are dense.
+    """
+    kind = DenseMapOfSparse if sparse_data else DenseMap
     owners = {p.name: unit for unit in units for p in unit.parameters}
     first = owners.get(equation.parameters[0].name)
     if first is not None and first.pattern is None and first.parameters == equation.parameters:
-        return [Block(DenseMap(first.values), slice(0, first.values.shape[1]), [])]
+        return [Block(kind(first.values), slice(0, first.values.shape[1]), [])]
     blocks: list[Block] = []
     dense: list[Parameter] = []
     row = 0
     for parameter in equation.parameters:
         value, owner = problem.start[parameter.name], owners.get(parameter.name)
-        if _use_sparse(value, owner, columns):
-            blocks += _dense_block(dense, row, owners, problem)
+        if not sparse_data and _use_sparse(value, owner, columns):
+            blocks += _dense_block(dense, row, owners, problem, kind)
             dense = []
             copies = [(owner, parameter, slice(None))] if owner else []
             width = parameter.shape[1]
@@ -184,7 +191,7 @@ def make_blocks(equation: Factorization, columns: int, units: Iterable[Unit], pr
         else:
             dense.append(parameter)
         row += parameter.shape[1]
-    return blocks + _dense_block(dense, row, owners, problem)
+    return blocks + _dense_block(dense, row, owners, problem, kind)
 
 
 def _use_sparse(value: Any, owner: Unit | None, columns: int) -> bool:
@@ -194,7 +201,9 @@ def _use_sparse(value: Any, owner: Unit | None, columns: int) -> bool:
     return sparse_pays(value.shape, stored, columns)
 
 
-def _dense_block(parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem) -> list[Block]:
+def _dense_block(
+    parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem, kind: type[DenseMap]
+) -> list[Block]:
     """One dense map for adjacent parameters; `end` is the row of the stack after the last."""
     if not parameters:
         return []
@@ -208,7 +217,7 @@ def _dense_block(parameters: list[Parameter], end: int, owners: Mapping[str, Uni
         column += parameter.shape[1]
     matrix = np.hstack(matrices) if len(matrices) > 1 or copies else matrices[0]
     matrix = np.ascontiguousarray(matrix, problem.dtype)
-    return [Block(DenseMap(matrix), slice(end - column, end), copies)]
+    return [Block(kind(matrix), slice(end - column, end), copies)]
 
 
 def normalize_units(units: Iterable[Unit], updated: set[str], equations: Iterable[Factorization]) -> None:

@@ -173,9 +173,10 @@ class _Run:
 
     def _answer(self, stop: str) -> Answer:
         assert self.errors is not None or self.done == 0
+        self.engine.close()
         errors = self.errors or Errors(dict.fromkeys(self.names, float("nan")), float("nan"), float("inf"))
         return Answer(
-            values={name: self._stored(name) for name in self.values},
+            values={name: self.values[name] for name in self.values},
             rmse=errors.rmse,
             squared_error=errors.squared,
             history=self.recorder.finish(),
@@ -183,9 +184,6 @@ class _Run:
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
         )
-
-    def _stored(self, name: str) -> Any:
-        return self.values[name]
 
 
 def _problem(request: Request, method: "Propagate") -> Problem:

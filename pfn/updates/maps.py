@@ -34,16 +34,28 @@ class DenseMap:
         self.matrix = matrix
 
     def apply(self, S: Array, out: Array) -> None:
-        """W S; S may be sparse."""
-        _product(self.matrix, S, out)
+        """W S."""
+        np.dot(self.matrix, S, out=out)
 
     def adjoint(self, A: Array, out: Array) -> None:
-        """Wᵀ A; A may be sparse."""
-        _product(self.matrix.T, A, out)
+        """Wᵀ A."""
+        np.dot(self.matrix.T, A, out=out)
 
     def column_sums(self) -> Array:
         """Wᵀ 1."""
         return self.matrix.sum(axis=0)
+
+
+class DenseMapOfSparse(DenseMap):
+    """A dense matrix that is multiplied with sparse ones, on either side of the equation."""
+
+    def apply(self, S: Array, out: Array) -> None:
+        """W S."""
+        _product(self.matrix, S, out)
+
+    def adjoint(self, A: Array, out: Array) -> None:
+        """Wᵀ A."""
+        _product(self.matrix.T, A, out)
 
 
 class SparseMap:

@@ -25,21 +25,24 @@ def strength(steps: int) -> float:
 
 
 def extrapolate(x: Array, previous: Array, beta: float, floor: Array, scratch: Array) -> None:
-    """Move x to x̂ and keep the old x in `previous`; all are flat, `floor` is zero where x must stay zero."""
+    """Move x to x̂ and keep the old x, lifted to the floor, in `previous`; all are flat.
+
+    `floor` is zero where x must stay zero.
+    """
+    lowest = FLOORS[x.dtype]
     for start in range(0, x.size, CHUNK):
         chunk = slice(start, start + CHUNK)
-        now, before, lowest = x[chunk], previous[chunk], floor[chunk] if floor.ndim else floor
+        now, before, least = x[chunk], previous[chunk], floor[chunk] if floor.ndim else floor
         new = scratch[: now.size]
         if beta:
-            np.maximum(before, FLOORS[x.dtype], out=new)
-            np.divide(now, new, out=new)
+            np.divide(now, before, out=new)
             np.multiply(new, beta, out=new)
             np.add(new, 1 - beta, out=new)
             np.minimum(new, 1 + CLIP * beta, out=new)
             np.maximum(new, 1 - CLIP * beta, out=new)
             np.multiply(new, now, out=new)
-            np.maximum(new, lowest, out=new)
+            np.maximum(new, least, out=new)
         else:
-            np.maximum(now, lowest, out=new)
-        np.copyto(before, now)
+            np.maximum(now, least, out=new)
+        np.maximum(now, lowest, out=before)
         np.copyto(now, new)

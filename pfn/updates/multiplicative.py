@@ -9,8 +9,8 @@ from pfn.updates.smoothing import smooth
 
 
 def factor(numerator: Array, denominator: Array, epsilon: float, *, out: Array = None, xp: Any = np) -> Array:
-    """(numerator + ε) / (denominator + ε): what an update multiplies by."""
-    return xp.divide(xp.add(numerator, epsilon, out), denominator + epsilon, out)
+    """(numerator + ε) / denominator, the denominator with its own ε in it: what an update multiplies by."""
+    return xp.divide(xp.add(numerator, epsilon, out), denominator, out)
 
 
 def pulled(
@@ -49,7 +49,7 @@ def right_update(
     numerator = W.T @ divergence.numerator_field(X, R, epsilon)
     ones = np.ones((X.shape[0], 1), dtype=H.dtype)
     denominator = W.T @ (ones if divergence.unit_denominator else R)
-    return H * factor(smooth(numerator, sparseness), smooth(denominator, sparseness), epsilon)
+    return H * factor(smooth(numerator, sparseness), smooth(denominator, sparseness) + epsilon, epsilon)
 
 
 def left_update(

@@ -1,0 +1,1 @@
+"""The networks of the paper, built with the public API only."""
