@@ -61,6 +61,16 @@ class _Group:
             error[:, columns] = 0
         return self.error
 
+    def squares(self) -> list[float]:
+        """The summed squares of the error just taken, one number per part."""
+        if len(self.names) == 1 and self.weights is None:
+            return [float(np.vdot(self.error, self.error))]
+        np.multiply(self.error, self.error, self.second)
+        if self.weights is not None:
+            self.second *= self.weights
+        parts: list[float] = np.add.reduceat(self.second, self.starts).tolist()
+        return parts
+
 
 class ErrorMeter:
     """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
@@ -116,10 +126,7 @@ class ErrorMeter:
         divergence = 0.0
         for group in self._groups:
             error = group.difference()
-            np.multiply(error, error, group.second)
-            if group.weights is not None:
-                group.second *= group.weights
-            for name, part in zip(group.names, np.add.reduceat(group.second, group.starts).tolist(), strict=True):
+            for name, part in zip(group.names, group.squares(), strict=True):
                 squared[name] += part
             divergence += self._divergence.value(
                 error, group.R, self._epsilon, weights=group.weights, scratch=(group.second, group.third)
