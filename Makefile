@@ -28,7 +28,7 @@ docs: $(VENV)/dev.stamp ## the documentation, in docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
 bench: $(VENV)/dev.stamp ## every script of benchmarks/
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
 
 clean: ## remove what the goals above made
 	rm -rf $(VENV) demo docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

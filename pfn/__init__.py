@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pfn import audio, automata, models
     from pfn.compiler import Schedule, compile_network
     from pfn.errors import (
         DataError,
@@ -34,6 +35,7 @@ _ROOMS = {
     "pfn.compiler": ("Schedule", "compile_network"),
     "pfn.solve": ("PAPER", "Propagate", "Result", "infer", "learn", "load", "ramp"),
 }
+_SUBPACKAGES = ("audio", "automata", "models")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -52,10 +54,13 @@ __all__ = [
     "Result",
     "Schedule",
     "Variable",
+    "audio",
+    "automata",
     "compile_network",
     "infer",
     "learn",
     "load",
+    "models",
     "ramp",
     "t",
 ]
@@ -64,6 +69,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("importlib.metadata").version("positive-factor-networks")
+    if name in _SUBPACKAGES:
+        return import_module(f"pfn.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'pfn' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -72,4 +79,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, "__version__"})
+    return sorted({*globals(), *_HOMES, *_SUBPACKAGES, "__version__"})

@@ -72,9 +72,18 @@ class Layout:
             alive[start - lag : start + self.columns(sequence).equations[equation.name]] = True
         return alive
 
-    def touches(self, equation: Factorization, piece: Slice, width: int) -> np.ndarray:
+    def touches(self, equation: Factorization, piece: Slice) -> np.ndarray:
         """Which slots of the slice's variable the equation touches through it, as a boolean per slot."""
-        touched = np.zeros(width, dtype=bool)
+        touched = np.zeros(self.width(piece.variable.name), dtype=bool)
         alive = np.flatnonzero(self.live(equation, min(piece.lag, 0)))
         touched[alive + piece.lag - self.offset(piece.variable.name)] = True
+        return touched
+
+    def touched(self, variable: str) -> np.ndarray:
+        """Which slots of the variable some equation touches, as a boolean per slot."""
+        touched = np.zeros(self.width(variable), dtype=bool)
+        for equation in self.network.factorizations:
+            for piece in (*equation.children, *equation.parents):
+                if piece.variable.name == variable:
+                    touched |= self.touches(equation, piece)
         return touched

@@ -133,7 +133,7 @@ def count_copies(layout: Layout, name: str, role: str, *, averaging: str, dtype:
         for kind, pieces in (("parents", equation.parents), ("children", equation.children)):
             for piece in pieces:
                 if piece.variable.name == name:
-                    touched[kind] += layout.touches(equation, piece, width)
+                    touched[kind] += layout.touches(equation, piece)
     updated = touched.pop(role)
     (others,) = touched.values()
     current = others if averaging == "all" else np.zeros(width)

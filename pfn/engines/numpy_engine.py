@@ -274,27 +274,18 @@ class NumpyRun:
         observed = self._problem.observed.get(name)
         if name in self._fixed and observed is not None:
             return [array.copy() for array in observed]
+        touched = self._layout.touched(name)
         result = []
         for sequence in range(len(self._layout.lengths)):
-            values = np.array(self._arrays[name][:, self._layout.slots(name, sequence)])
-            values[:, self._untouched(name, sequence)] = np.nan
+            slots = self._layout.slots(name, sequence)
+            values = np.array(self._arrays[name][:, slots])
+            values[:, ~touched[slots]] = np.nan
             if observed is not None:
                 known = dense(observed[sequence])
                 gaps = np.isnan(values[:, : known.shape[1]])
                 values[:, : known.shape[1]][gaps] = known[gaps]
             result.append(values)
         return result
-
-    def _untouched(self, name: str, sequence: int) -> list[int]:
-        columns = self._layout.columns_of(name, sequence)
-        equations = self._layout.columns(sequence).equations
-        touched: set[int] = set()
-        for equation in self._network.factorizations:
-            for piece in (*equation.children, *equation.parents):
-                if piece.variable.name == name:
-                    count = equations[equation.name]
-                    touched.update(range(max(piece.lag, 0), max(piece.lag, 0) + count + min(piece.lag, 0)))
-        return [column - columns.start for column in columns if column not in touched]
 
     def parameter(self, name: str) -> Any:
         """The current matrix of a parameter."""

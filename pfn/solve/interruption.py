@@ -24,6 +24,9 @@ class Interruption:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]  # it came from signal.signal
 
+    def __reduce__(self) -> tuple[type["Interruption"], tuple[()]]:
+        return Interruption, ()  # in another process, Ctrl-C is its own affair
+
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt

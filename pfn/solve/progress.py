@@ -42,6 +42,9 @@ class RichBar(Bar):
         )
         self._task: TaskID | None = None
 
+    def __reduce__(self) -> tuple[type[Bar], tuple[()]]:
+        return Bar, ()  # in another process there is no terminal to draw on
+
     def __enter__(self) -> Bar:
         self._progress.start()
         return self

@@ -1,0 +1,135 @@
+"""Sound files in and out, and other sample rates: the one place that uses soundfile and soxr (extra `audio`)."""
+
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfn.audio.samples import check_part, check_positive, checked_samples, mixed_down
+from pfn.errors import FileError, OptionError
+from pfn.solve.ramps import check_count
+
+FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
+
+# libsndfile's Vorbis encoder keeps a whole call on the stack: long sounds in one call crash it.
+BLOCK_SAMPLES = 1 << 16
+
+# The same encoder crashes above 200 kHz; no sound file needs more than this.
+MOST_RATE = 192_000
+
+
+class Sound(NamedTuple):
+    """Samples of one channel, and how many of them make a second."""
+
+    samples: np.ndarray
+    rate: float
+
+
+def read_sound(
+    path: str | PathLike[str], *, rate: float | None = None, start: float = 0.0, duration: float | None = None
+) -> Sound:
+    """The sound in a file (WAV, FLAC, OGG, MP3 and whatever else soundfile reads), mixed down to one channel.
+
+    `rate` resamples it; None keeps the file's own. `start` and `duration` are in seconds; a file that ends
+    earlier gives what it has.
+    """
+    check_part(start, duration)
+    found, own = _read(Path(path), start, duration)
+    sound = Sound(mixed_down(checked_samples(found, str(path))), own)
+    return sound if rate is None else resampled(sound, rate)
+
+
+def _read(path: Path, start: float, duration: float | None) -> tuple[np.ndarray, int]:
+    soundfile = _soundfile()
+    if not path.is_file():
+        raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
+    try:
+        with soundfile.SoundFile(path) as file:
+            own, seconds = file.samplerate, file.frames / file.samplerate
+            first = min(round(start * own), file.frames)
+            file.seek(first)
+            count = -1 if duration is None else min(round(duration * own), file.frames - first)
+            samples: np.ndarray = file.read(count, dtype="float64")
+    except (RuntimeError, TypeError, OSError) as error:  # TypeError: soundfile takes some names for headerless data
+        raise FileError(
+            f"{path}: expected a sound file (WAV, FLAC, OGG, MP3), found something else, or a damaged one: {error}"
+        ) from error
+    if not len(samples):
+        raise FileError(
+            f"{path}: there are no samples from start={start:g} s on, the file has {seconds:g} s. "
+            "Give a smaller start, or another file."
+        )
+    return samples, own
+
+
+def resampled(sound: Sound, rate: float) -> Sound:
+    """The same sound with another number of samples per second."""
+    check_positive(rate, "rate")
+    if rate == sound.rate:
+        return sound
+    return Sound(np.asarray(_soxr().resample(sound.samples, sound.rate, rate)), rate)
+
+
+def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
+    """Write samples, (samples,) or (samples, channels), to a .wav, .flac, .ogg or .mp3 file.
+
+    Samples lie between −1 and 1; anything louder is refused, since files would clip it.
+    """
+    check_count(rate, "rate", 1)
+    if rate > MOST_RATE:
+        raise OptionError(f"rate must be at most {MOST_RATE} samples per second, found {rate}. Resample to less.")
+    place = Path(path)
+    checked = checked_samples(samples, "samples")
+    loudest = float(np.abs(checked).max())
+    if loudest > 1:
+        raise OptionError(
+            f"{place}: samples must lie between -1 and 1, found {loudest:g} in magnitude, which would be clipped. "
+            "Scale them: samples / abs(samples).max()."
+        )
+    try:
+        place.write_bytes(_encoded(place, checked, rate))
+    except OSError as error:
+        raise FileError(
+            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
+        ) from error
+
+
+def _encoded(path: Path, samples: np.ndarray, rate: int) -> bytes:
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise FileError(f"{path}: the name must end in {', '.join(FORMATS)}, found {path.suffix or 'no ending'}.")
+    soundfile, content = _soundfile(), BytesIO()
+    try:
+        with soundfile.SoundFile(content, "w", int(rate), samples[:1].size, format=kind) as file:
+            for begin in range(0, len(samples), BLOCK_SAMPLES):
+                file.write(samples[begin : begin + BLOCK_SAMPLES])
+    except soundfile.LibsndfileError as error:
+        raise FileError(
+            f"{path}: {kind} cannot hold {samples[:1].size} channels at {rate} Hz: {error.error_string} "
+            "Write a .wav file, or resample."
+        ) from error
+    return content.getvalue()
+
+
+def _soundfile() -> Any:
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:  # OSError: the C library behind it is missing
+        raise _missing("soundfile", "reading and writing sound files") from error
+    return soundfile
+
+
+def _soxr() -> Any:
+    try:
+        import soxr
+    except (ImportError, OSError) as error:
+        raise _missing("soxr", "resampling") from error
+    return soxr
+
+
+def _missing(package: str, what: str) -> OptionError:
+    return OptionError(
+        f'{what} needs {package}, which is not installed. Run: pip install "positive-factor-networks[audio]"'
+    )
