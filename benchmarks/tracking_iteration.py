@@ -9,7 +9,7 @@ from benchmarks.plain_numpy import PlainRun
 from benchmarks.side_by_side import alternate, table
 from tests.networks import tracking, tracking_scene
 
-SWEEPS = 200
+SWEEPS = 1000
 
 
 def main(rounds: int) -> None:
@@ -59,5 +59,5 @@ def same_start(network: pfn.Network, scene: dict[str, np.ndarray]) -> pfn.Result
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--rounds", type=int, default=7)
     main(parser.parse_args().rounds)

@@ -1,10 +1,12 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines.crew import Crew
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
 from pfn.engines.problem import Problem
@@ -55,11 +57,13 @@ class Equation:
         blocks: list[Block],
         reconstruction: np.ndarray,
         problem: Problem,
+        crew: Crew,
     ) -> None:
         self.name = declared.name
         self.declared = declared
         self.columns = layout.count(declared)
         self.blocks = blocks
+        self._crew = crew
         self.divergence = problem.divergence
         self.epsilon = problem.epsilon
         self.children = self._children(arrays, layout)
@@ -104,8 +108,9 @@ class Equation:
         """Say how large the shared buffers must be."""
         shape = (self.declared.rows, self.columns)
         scratch.want("stack", (self.height, self.columns))
-        for rows, _ in self._row_groups():
-            scratch.want("block", (rows.stop - rows.start, self.columns))
+        for number, share in enumerate(self._crew.shares(self._row_groups())):
+            for rows, _ in share:
+                scratch.want(f"block {number}", (rows.stop - rows.start, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", shape)
         if not self.divergence.unit_denominator:
@@ -116,7 +121,10 @@ class Equation:
         """Take the shared buffers."""
         shape = (self.declared.rows, self.columns)
         self._stack = scratch.take("stack", (self.height, self.columns))
-        self._child_blocks = [self._child_block(rows, pieces, scratch) for rows, pieces in self._row_groups()]
+        self._child_blocks = [
+            [self._child_block(rows, pieces, scratch, number) for rows, pieces in share]
+            for number, share in enumerate(self._crew.shares(self._row_groups()))
+        ]
         if len(self.blocks) > 1:
             self._part = scratch.take("part", shape)
         if not self.divergence.unit_denominator:
@@ -135,9 +143,9 @@ class Equation:
                 groups.append((slice(first, first + part.rows.stop), [part]))
         return groups
 
-    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch) -> ChildBlock:
+    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch, share: int) -> ChildBlock:
         shape = (rows.stop - rows.start, self.columns)
-        buffer = scratch.take("block", shape)
+        buffer = scratch.take(f"block {share}", shape)
         children = [(piece.values, buffer[piece.rows]) for piece in pieces]
         return ChildBlock(children, self.reconstruction[rows], buffer)
 
@@ -165,6 +173,16 @@ class Equation:
             self.reconstruction += self._part
         return self.reconstruction
 
+    def make_fresh(self) -> None:
+        """See to it that the reconstruction is W times the parents as they are."""
+        if not self.fresh:
+            self.reconstruct(self.stacked_parents())
+
+    def use_up(self, factors: np.ndarray) -> None:
+        """Take Wᵀ A, where A has taken the place of the reconstruction."""
+        self.fresh = False
+        self._adjoint(self.reconstruction, factors)
+
     def _fields(self, parents: Any, sparseness: float) -> tuple[Any, Any]:
         """A, and B where it is not a matrix of ones; the reconstruction is used up."""
         R = self.reconstruction if self.fresh and not sparseness else self.reconstruct(parents)
@@ -176,14 +194,17 @@ class Equation:
         return A, B
 
     def _ratios(self) -> np.ndarray:
-        for children, R, buffer in self._child_blocks:
+        self._crew.work(self._ratios_of, self._child_blocks)
+        return self.reconstruction
+
+    def _ratios_of(self, blocks: Sequence[ChildBlock]) -> None:
+        for children, R, buffer in blocks:
             values = children[0][0]
             if len(children) > 1:
                 values = buffer
                 for child, room in children:
                     np.copyto(room, child)
             self.divergence.numerator_field(values, R, self.epsilon, scratch=buffer, out=R)
-        return self.reconstruction
 
     def _gather_children(self) -> np.ndarray:
         for piece in self.children:
@@ -195,7 +216,7 @@ class Equation:
         A, B = self._fields(self.stacked_parents(sparseness), sparseness)
         numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
         if B is None:
-            denominator = self._column_sums(sparseness)
+            denominator = self.column_sums(sparseness)
         else:
             denominator = smooth(self._adjoint(B, self._second_stack), sparseness) + self.epsilon
         factors: np.ndarray = factor(numerator, denominator, self.epsilon, out=numerator)
@@ -206,7 +227,7 @@ class Equation:
             block.linear.adjoint(A, out[block.rows])
         return out
 
-    def _column_sums(self, sparseness: float) -> np.ndarray:
+    def column_sums(self, sparseness: float) -> np.ndarray:
         """(W S)ᵀ 1 + ε as a column, kept until a parameter or the sparseness changes."""
         if self._sums is None or self._sums[0] != sparseness:
             sums = np.concatenate([block.linear.column_sums() for block in self.blocks])[:, None]

@@ -1,13 +1,17 @@
 """The errors of all equations after a sweep, taken together where they are small and in blocks where not."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from pfn.engines.crew import Crew
 from pfn.engines.equations import BLOCK_ENTRIES, Equation
 from pfn.engines.problem import Errors, Problem
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, row_blocks
+
+BUFFERS = ("block", "second block", "third block")
 
 
 class _Part(NamedTuple):
@@ -24,11 +28,9 @@ class _Part(NamedTuple):
 class _Group:
     """Parts that lie one after the other in memory and are evaluated by the same calls."""
 
-    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch) -> None:
+    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch, share: int) -> None:
         self.R = R
-        self.error, self.second, self.third = (
-            scratch.take(n, R.shape) for n in ("block", "second block", "third block")
-        )
+        self.error, self.second, self.third = (scratch.take(f"{name} {share}", R.shape) for name in BUFFERS)
         self.equation = parts[0].equation
         self.starts = np.cumsum([0, *(part.size for part in parts[:-1])])
         self.names = [part.equation.name for part in parts]
@@ -75,11 +77,12 @@ class _Group:
 class ErrorMeter:
     """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
 
-    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem) -> None:
+    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem, crew: Crew) -> None:
         self._equations = equations
+        self._crew = crew
         self._flat = flat
         self._divergence, self._epsilon = problem.divergence, problem.epsilon
-        self._parts = self._grouped()
+        self._parts = crew.shares(self._grouped())
         self._sparse = [e for e in equations.values() if isinstance(e, SparseChildEquation)]
 
     def _grouped(self) -> list[list[_Part]]:
@@ -101,18 +104,21 @@ class ErrorMeter:
 
     def reserve(self, scratch: Scratch) -> None:
         """Say how large the shared buffers must be."""
-        for group in self._parts:
-            for name in ("block", "second block", "third block"):
-                scratch.want(name, (sum(part.size for part in group),))
+        for number, share in enumerate(self._parts):
+            for group in share:
+                for name in BUFFERS:
+                    scratch.want(f"{name} {number}", (sum(part.size for part in group),))
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
-        self._groups = []
+        self._groups: list[list[_Group]] = []
         start = 0
-        for parts in self._parts:
-            end = start + sum(part.size for part in parts)
-            self._groups.append(_Group(parts, self._flat[start:end], scratch))
-            start = end
+        for number, share in enumerate(self._parts):
+            self._groups.append([])
+            for parts in share:
+                end = start + sum(part.size for part in parts)
+                self._groups[-1].append(_Group(parts, self._flat[start:end], scratch, number))
+                start = end
 
     def close(self) -> None:
         """Let go of all buffers."""
@@ -124,16 +130,24 @@ class ErrorMeter:
         """The errors of the values as they are, right after a downward pass."""
         squared = dict.fromkeys(self._equations, 0.0)
         divergence = 0.0
-        for group in self._groups:
-            error = group.difference()
-            for name, part in zip(group.names, group.squares(), strict=True):
-                squared[name] += part
-            divergence += self._divergence.value(
-                error, group.R, self._epsilon, weights=group.weights, scratch=(group.second, group.third)
-            )
+        for share in self._crew.work(self._measure, self._groups):
+            for names, squares, part in share:
+                divergence += part
+                for name, square in zip(names, squares, strict=True):
+                    squared[name] += square
         for equation in self._sparse:
             squared[equation.name], part = equation.errors()
             divergence += part
         entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
         rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
         return Errors(rmse, divergence, sum(squared.values()))
+
+    def _measure(self, groups: Sequence[_Group]) -> list[tuple[list[str], list[float], float]]:
+        """For every group the names of its parts, their summed squares, and its divergence."""
+        found = []
+        for group in groups:
+            error, scratch = group.difference(), (group.second, group.third)
+            squares = group.squares()
+            part = self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
+            found.append((group.names, squares, part))
+        return found

@@ -1,6 +1,6 @@
 """The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,15 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.compiler import Step
+from pfn.engines.batches import Batch, plan_batches
+from pfn.engines.crew import Crew
 from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
+from pfn.engines.fixed import fixed_variables
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, Held, ParentMean, count_copies
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
-from pfn.engines.problem import Errors, Problem, dense, has_hidden
+from pfn.engines.problem import Errors, Problem, dense
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
 from pfn.network import Factorization
+
+Work = Callable[[int, Mapping[str, float]], None]  # of a step, given the number of the sweep and the sparseness
 
 
 class NumpyRun:
@@ -27,8 +32,10 @@ class NumpyRun:
         self._network = problem.schedule.network
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         self._layout = Layout(self._network, problem.lengths, given)
+        self._crew = Crew()
         self._units = make_units(problem)
-        self._fixed = self._fixed_variables()
+        self._fixed = fixed_variables(problem, self._layout)
+        self._batches = plan_batches(problem, self._layout, self._fixed)
         self._allocate()
         self._fill()
         self._make_equations()
@@ -41,46 +48,11 @@ class NumpyRun:
         known = {p.name: problem.start[p.name] for p in self._network.parameters if p.name not in problem.learned}
         self._problem = replace(problem, start=known)  # the other starting values are in the state now
 
-    def _fixed_variables(self) -> dict[str, Any]:
-        """Variables that are observed throughout: used where they lie, never written to."""
-        fixed: dict[str, Any] = {}
-        for name, arrays in self._problem.observed.items():
-            if name in self._problem.released or any(has_hidden(array) for array in arrays):
-                continue
-            if all(map(sp.issparse, arrays)) and self._may_stay_sparse(name):
-                fixed[name] = self._side_by_side(name, arrays)
-            elif self._layout.single and arrays[0].shape[1] == self._layout.width(name):
-                fixed[name] = np.ascontiguousarray(dense(arrays[0]), self._problem.dtype)
-            elif not self._layout.single:
-                fixed[name] = np.zeros((arrays[0].shape[0], self._layout.width(name)), self._problem.dtype)
-                for sequence, array in enumerate(arrays):
-                    fixed[name][:, self._layout.slots(name, sequence)] = dense(array)
-        return fixed
-
-    def _side_by_side(self, name: str, arrays: Sequence[Any]) -> Any:
-        """The sequences in one sparse matrix, each in its slots."""
-        pieces, end = [], 0
-        for sequence, array in enumerate(arrays):
-            slots = self._layout.slots(name, sequence)
-            pieces += [sp.csc_array((array.shape[0], slots.start - end)), sp.csc_array(array)]
-            end = slots.stop
-        pieces.append(sp.csc_array((arrays[0].shape[0], self._layout.width(name) - end)))
-        return sp.csc_array(sp.hstack(pieces), dtype=self._problem.dtype)
-
-    def _may_stay_sparse(self, name: str) -> bool:
-        """Whether the variable is alone in its equations and they have Kullback-Leibler updates."""
-        for equation in self._network.factorizations:
-            names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
-            lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
-            alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
-            sparse_map = lags and any(sp.issparse(self._problem.start[p.name]) for p in equation.parameters)
-            if not alone or any(lags) or sparse_map:
-                return False
-        return self._problem.divergence.unit_denominator
-
     def _allocate(self) -> None:
+        together = [e.parents[0].variable for batch in self._batches for e in batch]
+        variables = dict.fromkeys([*together, *self._network.variables])
         shapes: dict[str, tuple[int, ...]] = {
-            v.name: (v.size, self._layout.width(v.name)) for v in self._network.variables if v.name not in self._fixed
+            v.name: (v.size, self._layout.width(v.name)) for v in variables if v.name not in self._fixed
         }
         shapes |= {f"unit {unit.name}": unit.shape for unit in self._units}
         self._state = State(shapes, self._problem.dtype)
@@ -106,7 +78,9 @@ class NumpyRun:
                     unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
 
     def _make_equations(self) -> None:
-        counts = {e: self._layout.count(e) for e in self._network.factorizations}
+        together = [e for batch in self._batches for e in batch]
+        ordered = dict.fromkeys([*together, *self._network.factorizations])
+        counts = {e: self._layout.count(e) for e in ordered}
         sizes = {e: 0 if self._has_sparse_child(e) else e.rows * count for e, count in counts.items()}
         flat = aligned(sum(sizes.values()), self._problem.dtype)
         self._equations: dict[str, Equation] = {}
@@ -121,9 +95,11 @@ class NumpyRun:
                 blocks=make_blocks(declared, count, self._units, self._problem, sparse_data=self._has_sparse(declared)),
                 reconstruction=own,
                 problem=self._problem,
+                crew=self._crew,
             )
             start += sizes[declared]
-        self._meter = ErrorMeter(self._equations, flat, self._problem)
+        self._flat = flat
+        self._meter = ErrorMeter(self._equations, flat, self._problem, self._crew)
 
     def _has_sparse(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))
@@ -180,7 +156,7 @@ class NumpyRun:
 
     def extrapolate(self, beta: float) -> None:
         """Momentum on all hidden values and learned parameters, before a sweep."""
-        self._state.extrapolate(beta)
+        self._state.extrapolate(beta, self._crew)
         for held in self._held.values():
             held.restore()
         for equation in self._equations.values():
@@ -210,10 +186,23 @@ class NumpyRun:
 
     def _bind_steps(self) -> None:
         """The work of every step, looked up once; averaging what never changes is left out."""
+        self._batch_of = self._make_batches()
         self._up = [self._work_up(step) for step in self._problem.schedule.up]
         self._down = [self._work_down(step) for step in self._problem.schedule.down]
 
-    def _work_up(self, step: Step) -> Callable[[int, Mapping[str, float]], None]:
+    def _make_batches(self) -> dict[str, tuple[Batch, bool]]:
+        """By equation its batch, and whether it is the first of it."""
+        batches: dict[str, tuple[Batch, bool]] = {}
+        start = 0
+        for declared in self._batches:
+            equations = [self._equations[e.name] for e in declared]
+            end = start + sum(equation.reconstruction.size for equation in equations)
+            batch = Batch(equations, self._flat[start:end], self._state, self._problem.epsilon)
+            batches |= {equation.name: (batch, equation is equations[0]) for equation in equations}
+            start = end
+        return batches
+
+    def _work_up(self, step: Step) -> Work:
         if step.action == "left update":
             return self._learning(step)
         if step.action == "right update":
@@ -226,7 +215,7 @@ class NumpyRun:
             return self._equations[step.equations[0]].propagate
         return self._averaging(step.targets[0], self._child_means)
 
-    def _learning(self, step: Step) -> Callable[[int, Mapping[str, float]], None]:
+    def _learning(self, step: Step) -> Work:
         units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
         equations = [self._equations[name] for name in step.equations]
 
@@ -245,7 +234,7 @@ class NumpyRun:
 
         return work
 
-    def _inference(self, equation: Equation) -> Callable[[int, Mapping[str, float]], None]:
+    def _inference(self, equation: Equation) -> Work:
         parents = dict.fromkeys(piece.variable for piece in equation.parents)
         means = [self._parent_means[name] for name in parents if name in self._parent_means]
 
@@ -254,7 +243,21 @@ class NumpyRun:
             for mean in means:
                 mean.collect(equation.name, factors)
 
-        return work if means and equation.columns else lambda _number, _sparseness: None
+        if not means or not equation.columns:
+            return lambda _number, _sparseness: None
+        return self._batched(equation, work) if equation.name in self._batch_of else work
+
+    def _batched(self, equation: Equation, alone: Work) -> Work:
+        """The first equation of a batch updates all of it; with sparseness each does its own work."""
+        batch, first = self._batch_of[equation.name]
+
+        def work(number: int, sparseness: Mapping[str, float]) -> None:
+            if first:
+                batch.done = batch.update(sparseness)
+            if not batch.done:
+                alone(number, sparseness)
+
+        return work
 
     def _averaging(self, name: str, means: Mapping[str, ParentMean | ChildMean]) -> Callable[[], None]:
         if name not in means:
@@ -299,8 +302,10 @@ class NumpyRun:
         """Give all memory back but that of the values themselves; no sweep can follow."""
         self._up, self._down = [], []
         self._equations, self._parent_means, self._child_means = {}, {}, {}
+        self._batch_of, self._flat = {}, np.empty(0)
         self._meter.close()
-        self._state.previous = None
+        self._state.close()
+        self._crew.close()
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
@@ -311,6 +316,6 @@ class NumpyRun:
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off."""
-        self._state.resume(saved["state"], saved.get("previous"))
+        self._state.resume(saved["state"], saved.get("previous"), self._crew)
         for equation in self._equations.values():
             equation.values_changed()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pfn.engines.crew import Crew
 from pfn.updates import momentum
 
 # Buffers start at multiples of this many bytes, so that runs give the same bits wherever they are allocated.
@@ -18,39 +19,64 @@ def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
     return raw[skip : skip + count * dtype.itemsize].view(dtype)
 
 
+# How many values momentum moves at a time: small enough that all operands stay in the processor's cache.
+CHUNK = 1 << 14
+
+
 class State:
     """Named arrays that are views of one flat buffer."""
 
     def __init__(self, shapes: dict[str, tuple[int, ...]], dtype: np.dtype[Any]) -> None:
         step = ALIGNMENT // dtype.itemsize
         sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
-        places: dict[str, int] = {}
+        self.places: dict[str, int] = {}
         end = 0
         for name, size in sizes.items():
-            places[name] = end
+            self.places[name] = end
             end += -(-size // step) * step
         self.flat = aligned(end, dtype)
         self.arrays = {
-            name: self.flat[place : place + sizes[name]].reshape(shapes[name]) for name, place in places.items()
+            name: self.flat[place : place + sizes[name]].reshape(shapes[name]) for name, place in self.places.items()
         }
         self.previous: np.ndarray | None = None
-        self._floor: np.ndarray | None = None
-        self._scratch = aligned(min(momentum.CHUNK, end), dtype)
 
-    def extrapolate(self, beta: float) -> None:
+    def span(self, first: str, last: str) -> np.ndarray:
+        """The flat values from one array to another, with what lies between."""
+        return self.flat[self.places[first] : self.places[last] + self.arrays[last].size]
+
+    def _prepare_momentum(self, crew: Crew) -> np.ndarray:
+        """Room for the values of the sweep before, and the chunks that each thread works on."""
+        previous = self.previous = aligned(self.flat.size, self.flat.dtype)
+        floor = self._lowest()
+        chunks = [slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK)]
+        self._shares = [
+            [(self.flat[chunk], previous[chunk], floor[chunk] if floor.ndim else floor, scratch) for chunk in share]
+            for share in crew.shares(chunks)
+            for scratch in [aligned(min(CHUNK, self.flat.size), self.flat.dtype)]
+        ]
+        return previous
+
+    def extrapolate(self, beta: float, crew: Crew) -> None:
         """Ratio momentum on everything; the first call only remembers the values."""
-        if self.previous is None or self._floor is None:
-            self.previous = aligned(self.flat.size, self.flat.dtype)
-            self._floor = self._lowest()
-        momentum.extrapolate(self.flat, self.previous, beta, self._floor, self._scratch)
+        if self.previous is None:
+            self._prepare_momentum(crew)
 
-    def resume(self, flat: np.ndarray, previous: np.ndarray | None) -> None:
+        def task(share: Sequence[tuple[np.ndarray, ...]]) -> None:
+            for now, before, floor, scratch in share:
+                momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
+
+        crew.work(task, self._shares)
+
+    def resume(self, flat: np.ndarray, previous: np.ndarray | None, crew: Crew) -> None:
         """Take over saved values; the floor is that of the start, which has its zeros in the same places."""
         if previous is not None:
-            self._floor = self._lowest()
-            self.previous = aligned(self.flat.size, self.flat.dtype)
-            self.previous[:] = previous
+            self._prepare_momentum(crew)[:] = previous
         self.flat[:] = flat
+
+    def close(self) -> None:
+        """Keep the values only."""
+        self.previous = None
+        self._shares = []
 
     def _lowest(self) -> np.ndarray:
         """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""

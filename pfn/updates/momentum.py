@@ -15,9 +15,6 @@ CLIP = 0.2
 # Values below this are lifted to it, so that they can grow again and never become slow denormal numbers.
 FLOORS = {np.dtype(np.float64): 1e-100, np.dtype(np.float32): 1e-30}
 
-# How many entries are worked on at a time: small enough that all operands stay in the processor's cache.
-CHUNK = 1 << 14
-
 
 def strength(steps: int) -> float:
     """β after so many sweeps without a rise of the divergence."""
@@ -25,24 +22,19 @@ def strength(steps: int) -> float:
 
 
 def extrapolate(x: Array, previous: Array, beta: float, floor: Array, scratch: Array) -> None:
-    """Move x to x̂ and keep the old x, lifted to the floor, in `previous`; all are flat.
+    """Move x to x̂ and keep the old x, lifted to the floor, in `previous`; `scratch` is of the same size.
 
-    `floor` is zero where x must stay zero.
+    `floor` is a number or an array; it is zero where x must stay zero.
     """
-    lowest = FLOORS[x.dtype]
-    for start in range(0, x.size, CHUNK):
-        chunk = slice(start, start + CHUNK)
-        now, before, least = x[chunk], previous[chunk], floor[chunk] if floor.ndim else floor
-        new = scratch[: now.size]
-        if beta:
-            np.divide(now, before, out=new)
-            np.multiply(new, beta, out=new)
-            np.add(new, 1 - beta, out=new)
-            np.minimum(new, 1 + CLIP * beta, out=new)
-            np.maximum(new, 1 - CLIP * beta, out=new)
-            np.multiply(new, now, out=new)
-            np.maximum(new, least, out=new)
-        else:
-            np.maximum(now, least, out=new)
-        np.maximum(now, lowest, out=before)
-        np.copyto(now, new)
+    if beta:
+        np.divide(x, previous, out=scratch)
+        np.multiply(scratch, beta, out=scratch)
+        np.add(scratch, 1 - beta, out=scratch)
+        np.minimum(scratch, 1 + CLIP * beta, out=scratch)
+        np.maximum(scratch, 1 - CLIP * beta, out=scratch)
+        np.multiply(scratch, x, out=scratch)
+        np.maximum(scratch, floor, out=scratch)
+    else:
+        np.maximum(x, floor, out=scratch)
+    np.maximum(x, FLOORS[x.dtype], out=previous)
+    np.copyto(x, scratch)

@@ -1,0 +1,50 @@
+"""Variables that are observed throughout: used where they lie, never written to, sparse ones kept sparse."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.engines.layout import Layout
+from pfn.engines.problem import Problem, dense, has_hidden
+
+
+def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
+    """The arrays, or sparse matrices, of the variables that no sweep changes."""
+    fixed: dict[str, Any] = {}
+    for name, arrays in problem.observed.items():
+        if name in problem.released or any(has_hidden(array) for array in arrays):
+            continue
+        if all(map(sp.issparse, arrays)) and _may_stay_sparse(name, problem):
+            fixed[name] = _side_by_side(name, arrays, problem, layout)
+        elif layout.single and arrays[0].shape[1] == layout.width(name):
+            fixed[name] = np.ascontiguousarray(dense(arrays[0]), problem.dtype)
+        elif not layout.single:
+            fixed[name] = np.zeros((arrays[0].shape[0], layout.width(name)), problem.dtype)
+            for sequence, array in enumerate(arrays):
+                fixed[name][:, layout.slots(name, sequence)] = dense(array)
+    return fixed
+
+
+def _side_by_side(name: str, arrays: Sequence[Any], problem: Problem, layout: Layout) -> Any:
+    """The sequences in one sparse matrix, each in its slots."""
+    pieces, end = [], 0
+    for sequence, array in enumerate(arrays):
+        slots = layout.slots(name, sequence)
+        pieces += [sp.csc_array((array.shape[0], slots.start - end)), sp.csc_array(array)]
+        end = slots.stop
+    pieces.append(sp.csc_array((arrays[0].shape[0], layout.width(name) - end)))
+    return sp.csc_array(sp.hstack(pieces), dtype=problem.dtype)
+
+
+def _may_stay_sparse(name: str, problem: Problem) -> bool:
+    """Whether the variable is alone in its equations and they have Kullback-Leibler updates."""
+    for equation in problem.schedule.network.factorizations:
+        names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
+        lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
+        alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
+        sparse_map = lags and any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
+        if not alone or any(lags) or sparse_map:
+            return False
+    return problem.divergence.unit_denominator
