@@ -9,6 +9,10 @@ import scipy.sparse as sp
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Problem, dense, has_hidden
 
+# Sparse observations of up to so many entries are made dense: then the formulas hold to the last digit, while
+# equations with sparse children leave ε out where X is zero.
+DENSE_ENTRIES = 1 << 22
+
 
 def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
     """The arrays, or sparse matrices, of the variables that no sweep changes."""
@@ -16,7 +20,8 @@ def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
     for name, arrays in problem.observed.items():
         if name in problem.released or any(has_hidden(array) for array in arrays):
             continue
-        if all(map(sp.issparse, arrays)) and _may_stay_sparse(name, problem):
+        large = arrays[0].shape[0] * layout.width(name) > DENSE_ENTRIES
+        if large and all(map(sp.issparse, arrays)) and _may_stay_sparse(name, problem):
             fixed[name] = _side_by_side(name, arrays, problem, layout)
         elif layout.single and arrays[0].shape[1] == layout.width(name):
             fixed[name] = np.ascontiguousarray(dense(arrays[0]), problem.dtype)

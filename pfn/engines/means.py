@@ -4,6 +4,7 @@ All copies of a parent start from its value, so the mean of the updated copies i
 their factors. "updated" averages the copies of this pass; "all" counts the others with the current value.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,25 @@ class Counts(NamedTuple):
     reciprocal: np.ndarray
 
 
+class Copies(NamedTuple):
+    """How many copies a variable has per column: in a role by equation, and in the other role."""
+
+    by_equation: dict[str, np.ndarray]
+    others: np.ndarray
+    averaging: str
+    dtype: np.dtype[Any]
+
+    def counts(self, equations: Iterable[str]) -> Counts:
+        """What the mean needs when the copies in these equations were updated; untouched columns keep their value."""
+        nothing = np.zeros_like(self.others)
+        updated = sum((self.by_equation[name] for name in equations), nothing)
+        rest = sum(self.by_equation.values(), nothing) - updated + self.others
+        current = rest if self.averaging == "all" else nothing
+        current = np.where(updated == 0, 1.0, current)
+        reciprocal = 1 / np.maximum(current + updated, 1.0)
+        return Counts(current.astype(self.dtype), reciprocal.astype(self.dtype))
+
+
 class Held:
     """The observations of a variable: put back after every change."""
 
@@ -34,22 +54,23 @@ class Held:
 class ParentMean:
     """The mean over the copies of a variable as a parent."""
 
-    def __init__(self, values: np.ndarray, equations: dict[str, Equation], name: str, counts: Counts) -> None:
+    def __init__(self, values: np.ndarray, equations: dict[str, Equation], name: str, copies: Copies) -> None:
         self._values = values
-        self._counts = counts
-        self._copies = {
-            equation: [piece for piece in work.parents if piece.variable == name]
-            for equation, work in equations.items()
-            if any(piece.variable == name for piece in work.parents)
+        self._copies = copies
+        self._pieces = {
+            equation: [piece for piece in equations[equation].parents if piece.variable == name]
+            for equation in copies.by_equation
         }
-        self._dead = {name: equations[name].dead for name in self._copies}
+        self._dead = {equation: equations[equation].dead for equation in self._pieces}
+        self._counts = copies.counts(self._pieces)
+        self._adds_current = bool(self._counts.current.any())
         self._one_copy = self._is_one_copy()
-        self._one_equation = len(self._copies) == 1
+        self._one_equation = len(self._pieces) == 1
         self._total: np.ndarray | None = None
-        self._begun = False
+        self._seen: list[str] = []
 
     def _is_one_copy(self) -> bool:
-        pieces = [piece for copies in self._copies.values() for piece in copies]
+        pieces = [piece for copies in self._pieces.values() for piece in copies]
         plain = len(pieces) == 1 and pieces[0].cut is None
         return plain and not self._counts.current[: pieces[0].values.shape[1]].any()
 
@@ -67,38 +88,40 @@ class ParentMean:
     def collect(self, equation: str, factors: np.ndarray) -> None:
         """Take the factors of the copies in one equation; if it is the only one, nothing remains to be done."""
         if self._total is None:
-            piece = self._copies[equation][0]
+            piece = self._pieces[equation][0]
             np.multiply(piece.values, factors[piece.rows, piece.skip :], out=piece.values)
             return
-        if not self._begun:
-            self._total[...] = self._counts.current
-            self._begun = True
-        for piece in self._copies[equation]:
+        if not self._seen:
+            self._total[...] = 0
+        self._seen.append(equation)
+        for piece in self._pieces[equation]:
             part = factors[piece.rows]
             for columns in (self._dead[equation], piece.cut):
                 if columns is not None:
                     part[:, columns] = 0
             self._total[:, : piece.values.shape[1]] += part[:, piece.skip :]
         if self._one_equation:
-            self._multiply(self._total)
+            self.finish()
 
     def finish(self) -> None:
-        """All copies are in: multiply by their mean."""
-        if self._total is not None and self._begun:
-            self._multiply(self._total)
-
-    def _multiply(self, total: np.ndarray) -> None:
-        total *= self._counts.reciprocal
-        self._values *= total
-        self._begun = False
+        """Multiply by the mean of the factors that are in; nothing if there are none."""
+        if self._total is None or not self._seen:
+            return
+        every = len(self._seen) == len(self._pieces)
+        counts = self._counts if every else self._copies.counts(self._seen)
+        if self._adds_current or not every:
+            self._total += counts.current
+        self._total *= counts.reciprocal
+        self._values *= self._total
+        self._seen = []
 
 
 class ChildMean:
     """The mean over the copies of a variable as a child."""
 
-    def __init__(self, values: np.ndarray, equations: dict[str, Equation], name: str, counts: Counts) -> None:
+    def __init__(self, values: np.ndarray, equations: dict[str, Equation], name: str, copies: Copies) -> None:
         self._values = values
-        self._counts = counts
+        counts = self._counts = copies.counts(copies.by_equation)
         places = [
             (piece.values, work.reconstruction[piece.rows])
             for work in equations.values()
@@ -125,18 +148,17 @@ class ChildMean:
         self._values *= self._counts.reciprocal
 
 
-def count_copies(layout: Layout, name: str, role: str, *, averaging: str, dtype: np.dtype[Any]) -> Counts:
-    """What the mean over the copies in a role ("parents" or "children") needs for a variable."""
-    width = layout.width(name)
-    touched = {"parents": np.zeros(width), "children": np.zeros(width)}
+def count_copies(layout: Layout, name: str, role: str, *, averaging: str, dtype: np.dtype[Any]) -> Copies:
+    """How many copies of a variable there are, as one of the "parents" or as one of the "children"."""
+    by_equation: dict[str, np.ndarray] = {}
+    others = np.zeros(layout.width(name))
     for equation in layout.network.factorizations:
         for kind, pieces in (("parents", equation.parents), ("children", equation.children)):
             for piece in pieces:
                 if piece.variable.name == name:
-                    touched[kind] += layout.touches(equation, piece)
-    updated = touched.pop(role)
-    (others,) = touched.values()
-    current = others if averaging == "all" else np.zeros(width)
-    current = np.where(updated == 0, 1.0, current)
-    reciprocal = 1 / np.maximum(current + updated, 1.0)
-    return Counts(current.astype(dtype), reciprocal.astype(dtype))
+                    touched = layout.touches(equation, piece).astype(float)
+                    if kind == role:
+                        by_equation[equation.name] = by_equation.get(equation.name, 0.0) + touched
+                    else:
+                        others += touched
+    return Copies(by_equation, others, averaging, dtype)

@@ -14,7 +14,7 @@ from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.layout import Layout
-from pfn.engines.means import ChildMean, Held, ParentMean, count_copies
+from pfn.engines.means import ChildMean, Copies, Held, ParentMean, count_copies
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, dense
 from pfn.engines.sparse_equations import SparseChildEquation
@@ -108,7 +108,7 @@ class NumpyRun:
         return any(sp.issparse(self._arrays[child.variable.name]) for child in equation.children)
 
     def _make_means(self) -> None:
-        def counts(name: str, role: str) -> Any:
+        def copies(name: str, role: str) -> Copies:
             averaging, dtype = self._problem.averaging, self._problem.dtype
             return count_copies(self._layout, name, role, averaging=averaging, dtype=dtype)
 
@@ -116,12 +116,12 @@ class NumpyRun:
         parents = {piece.variable for e in self._equations.values() for piece in e.parents}
         children = {piece.variable for e in self._equations.values() for piece in e.children}
         self._parent_means = {
-            name: ParentMean(self._arrays[name], self._equations, name, counts(name, "parents"))
+            name: ParentMean(self._arrays[name], self._equations, name, copies(name, "parents"))
             for name in free
             if name in parents
         }
         self._child_means = {
-            name: ChildMean(self._arrays[name], self._equations, name, counts(name, "children"))
+            name: ChildMean(self._arrays[name], self._equations, name, copies(name, "children"))
             for name in free
             if name in children
         }
@@ -182,7 +182,15 @@ class NumpyRun:
                 for step, work in zip(steps, self._up, strict=True):
                     if step.level == level:
                         work(number, sparseness)
+                self._settle()
         self.propagate()
+
+    def _settle(self) -> None:
+        """Average what waits for equations of higher levels over the copies that were updated."""
+        for name, mean in self._parent_means.items():
+            mean.finish()
+            if name in self._held:
+                self._held[name].restore()
 
     def _bind_steps(self) -> None:
         """The work of every step, looked up once; averaging what never changes is left out."""

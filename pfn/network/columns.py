@@ -1,5 +1,7 @@
 """Which columns equations and variables have when the bottom of the network has T of them (DESIGN, section 2)."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -9,8 +11,8 @@ if TYPE_CHECKING:
 class Columns(NamedTuple):
     """For T slices: the number of columns of each equation, the range of columns of each variable, by name."""
 
-    equations: dict[str, int]
-    variables: dict[str, range]
+    equations: Mapping[str, int]
+    variables: Mapping[str, range]
 
 
 def columns_for(network: "Network", slices: int) -> Columns:
@@ -23,7 +25,7 @@ def columns_for(network: "Network", slices: int) -> Columns:
         for parent in equation.parents:
             touched = max(last + parent.lag, 0)
             stops[parent.variable.name] = max(stops.get(parent.variable.name, 0), touched)
-    return Columns(equations, _touched(network, equations))
+    return Columns(MappingProxyType(equations), MappingProxyType(_touched(network, equations)))
 
 
 def _touched(network: "Network", equations: dict[str, int]) -> dict[str, range]:

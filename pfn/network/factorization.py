@@ -1,8 +1,9 @@
 """One factorization equation: stacked children = sum of parameters times parents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import Literal
 
 from pfn.errors import DeclarationError
@@ -109,11 +110,7 @@ def _check_lags(equation: Factorization) -> None:
     if earliest.lag >= latest.lag:
         remedy = f"The same equation is {_shifted(equation, -earliest.lag if earliest.lag < 0 else -latest.lag)}."
     else:
-        again = _shifted(equation, -latest.lag, children_by=-earliest.lag)
-        remedy = (
-            f"A child cannot come before its parent: count the columns of {latest.variable.name} "
-            f"from time {latest.lag - earliest.lag} on, as its column 0, and write {again}."
-        )
+        remedy = _recounted(equation, earliest.lag)
     what = (
         f"children take lags >= 0, but {earliest} has {earliest.lag}"
         if earliest.lag < 0
@@ -122,11 +119,25 @@ def _check_lags(equation: Factorization) -> None:
     raise DeclarationError(f"{equation}: {what}. {remedy}")
 
 
-def _shifted(equation: Factorization, by: int, *, children_by: int | None = None) -> str:
-    moved = by if children_by is None else children_by
-    children = [str(Slice(child.variable, child.lag + moved)) for child in equation.children]
+def _recounted(equation: Factorization, earliest: int) -> str:
+    """What to do with parents that come after the earliest child."""
+    late: dict[str, int] = {}
+    for parent in equation.parents:
+        name = parent.variable.name
+        late[name] = max(late.get(name, 0), parent.lag - earliest)
+    counts = " and ".join(f"those of {name} from time {by} on" for name, by in late.items() if by)
+    return (
+        f"A child cannot come before its parent: count the columns of {counts.removeprefix('those of ')}, "
+        f"as its column 0, and write {_shifted(equation, -earliest, late)}."
+    )
+
+
+def _shifted(equation: Factorization, by: int, later: Mapping[str, int] = MappingProxyType({})) -> str:
+    """The equation at another time; the columns of parents in `later` are counted from so much later on."""
+    children = [str(Slice(child.variable, child.lag + by)) for child in equation.children]
     left = children[0] if len(children) == 1 else f"[{'; '.join(children)}]"
-    terms = (Term(term.parameter, Slice(term.slice.variable, term.slice.lag + by)) for term in equation.terms)
+    parents = [(term.parameter, term.slice.variable, term.slice.lag + by) for term in equation.terms]
+    terms = [Term(W, Slice(parent, lag - later.get(parent.name, 0))) for W, parent, lag in parents]
     return f"{left} = {Sum(tuple(terms))}"
 
 

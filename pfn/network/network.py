@@ -125,11 +125,11 @@ class Network:
         """The declared object with this name; an object stands for itself."""
         name = item if isinstance(item, str) else getattr(item, "name", None)
         found = self._namespace.get(name) if isinstance(name, str) else None
-        if isinstance(item, Factorization) and (found is None or not item.name):
+        if isinstance(item, Factorization) and found is None:
             found = next((e for e in self.factorizations if e.same_equation(item)), None)
         if found is None:
             raise DeclarationError(f"the network has nothing called {_shown(item)}. {self._hint(name)}")
-        if not isinstance(item, str) and found != item and not isinstance(item, Factorization):
+        if not isinstance(item, str) and not _same(found, item):
             raise DeclarationError(f"{item!r} is not the {found!r} of this network. Use the network's own object.")
         return found
 
@@ -149,6 +149,10 @@ class Network:
             names = ", ".join(variable.name for variable in self.variables)
             raise DeclarationError(f"{found.name} is not a variable of the network. Its variables are {names}.")
         return found
+
+    def __getstate__(self) -> dict[str, object]:
+        """The declarations without what was derived from them: that is all another process needs."""
+        return {"factorizations": self.factorizations, "name": self.name}
 
     def __str__(self) -> str:
         equations = [f"{e.name}: {e}" for e in self.factorizations]
@@ -170,6 +174,13 @@ def _sizes(equation: Factorization) -> str:
     parts = [f"{variable.name}: {variable.size}" for variable in variables]
     parts += [f"{p.name}: {p.describe()}" for p in dict.fromkeys(equation.parameters)]
     return "; ".join(parts) + (f"; normalize {equation.normalize}" if equation.normalize else "")
+
+
+def _same(found: Declared, item: Declared) -> bool:
+    """Whether both say the same; an equation may go by another name here."""
+    if isinstance(found, Factorization) and isinstance(item, Factorization):
+        return found.same_equation(item)
+    return found == item
 
 
 def _shown(item: object) -> str:

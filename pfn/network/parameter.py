@@ -103,6 +103,7 @@ def checked_matrix(values: object, what: str) -> Matrix:
         matrix.sum_duplicates()
         _check_matrix_shape(matrix.shape, what)
         matrix.data = _checked_numbers(matrix.data, what, np.column_stack(matrix.tocoo().coords))
+        matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False
         return matrix
     dense = _checked_numbers(values, what)
     _check_matrix_shape(dense.shape, what)

@@ -1,7 +1,7 @@
 """Terms `W @ parent` and their sums: the right-hand sides of equations."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeVar, Union
 
 from pfn.errors import DeclarationError
 from pfn.network.variable import Slice
@@ -21,9 +21,7 @@ class Term:
         return Sum((self,)) + other
 
     def __radd__(self, other: object) -> "Term":
-        if other == 0:  # where sum() starts
-            return self
-        raise DeclarationError(f"{other!r} + {self}: terms add up with terms only; the equations have no constants.")
+        return _after_zero(other, self)
 
     def __str__(self) -> str:
         return f"{self.parameter.name} {self.slice}"
@@ -43,11 +41,24 @@ class Sum:
             raise DeclarationError(f"{self} + {other!r}: terms add up with terms only. Write parameter @ variable[t].")
         return Sum((*self.terms, *as_terms(other)))
 
+    def __radd__(self, other: object) -> "Sum":
+        return _after_zero(other, self)
+
     def __str__(self) -> str:
         return " + ".join(str(term) for term in self.terms)
 
     def __repr__(self) -> str:
         return str(self)
+
+
+_Summand = TypeVar("_Summand", Term, Sum)
+
+
+def _after_zero(other: object, item: _Summand) -> _Summand:
+    """The item itself after 0, where sum() starts; nothing else can be added to."""
+    if isinstance(other, int) and other == 0:
+        return item
+    raise DeclarationError(f"{other!r} + {item}: terms add up with terms only; the equations have no constants.")
 
 
 def as_terms(item: object) -> tuple[Term, ...]:

@@ -21,7 +21,7 @@ def check_network(equations: Sequence[Factorization]) -> None:
 def _check_names(equations: Sequence[Factorization]) -> None:
     owners: dict[str, tuple[str, object]] = {}
     for equation in equations:
-        items: list[tuple[str, str, object]] = [(equation.name, "factorization", equation)]
+        items: list[tuple[str, str, object]] = [(equation.name, "factorization", object())]  # never the same twice
         items += [(p.variable.name, "variable", p.variable) for p in (*equation.children, *equation.parents)]
         items += [(parameter.name, "parameter", parameter) for parameter in equation.parameters]
         for name, kind, item in items:

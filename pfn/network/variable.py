@@ -1,6 +1,6 @@
 """Variables and their slices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pfn.errors import DeclarationError
@@ -35,7 +35,7 @@ class Variable:
             object.__setattr__(self, "labels", self._checked_labels(self.labels))
 
     def _checked_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
-        found = tuple(str(label) for label in labels)
+        found = tuple(str(label) for label in labels) if isinstance(labels, Iterable) else ()
         if isinstance(labels, str) or len(found) != self.size or len(set(found)) != self.size:
             raise DeclarationError(
                 f"variable {self.name}: labels must be {self.size} different strings, one per component, "
