@@ -67,7 +67,9 @@ def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, A
     try:
         head = json.loads(_metadata(blob)[_KEY])
         found, version, content = head["kind"], head["format"], head["content"]
-    except (KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
+        if not isinstance(version, int):
+            raise TypeError("no version")
+    except (KeyError, ValueError, TypeError, RecursionError, safetensors.SafetensorError) as error:
         raise FileError(f"{path}: expected a file written by pfn, found something else, or a damaged file.") from error
     if version > FORMAT:
         raise FileError(
@@ -165,14 +167,18 @@ def matrix_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
     """A dense or sparse matrix as arrays of a file."""
     if not sp.issparse(matrix):
         return {name: np.asarray(matrix)}
-    matrix = sp.csr_array(matrix)
-    parts = ("data", "indices", "indptr")
-    return {f"{name}/{part}": getattr(matrix, part) for part in parts} | {f"{name}/shape": np.array(matrix.shape)}
+    if matrix.format != "csc":
+        matrix = sp.csr_array(matrix)
+    parts = ("data", "indices", "indptr")  # no name contains a line break, so no other array is called so
+    return {f"{name}\n{part}": getattr(matrix, part) for part in parts} | {
+        f"{name}\n{matrix.format}": np.array(matrix.shape)
+    }
 
 
 def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:
     """The matrix that `matrix_arrays` took apart."""
     if name in arrays:
         return arrays[name]
-    data, indices, indptr = (arrays[f"{name}/{part}"] for part in ("data", "indices", "indptr"))
-    return sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{name}/shape"]))
+    kind, order = (sp.csc_array, "csc") if f"{name}\ncsc" in arrays else (sp.csr_array, "csr")
+    data, indices, indptr = (arrays[f"{name}\n{part}"] for part in ("data", "indices", "indptr"))
+    return kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"]))

@@ -76,9 +76,7 @@ def regular_expression() -> pfn.Network:
     v = pfn.Variable("v", 13)
     lower = units((3, (1, 2, 2, 3, 3)), (3, (2, 3, 1, 1, 3)))
     upper = units((6, (1, 1, 2, 2, 3, 4, 5, 6, 5, 3, 6)), (6, (1, 2, 3, 4, 4, 5, 6, 1, 5, 3, 6)))
-    coupled = units(
-        (11, (3, 10, 10, 5, 6, 9, 9, 7, 11, 8, 1, 2, 4)), (5, (4, 1, 3, 2, 4, 1, 3, 2, 5, 5, 5, 5, 5))
-    )
+    coupled = units((11, (3, 10, 10, 5, 6, 9, 9, 7, 11, 8, 1, 2, 4)), (5, (4, 1, 3, 2, 4, 1, 3, 2, 5, 5, 5, 5, 5)))
     return pfn.Network(
         pfn.Factorization([x1[t], x1[t + 1]], pfn.Parameter("W1", lower) @ h1[t]),
         pfn.Factorization([x2[t], x2[t + 1]], pfn.Parameter("W2", upper) @ h2[t]),
@@ -105,19 +103,14 @@ def tracking_matrices() -> dict[str, Array]:
             (13, (6, 6, 12, 12, 7, 13, 5, 11, 1, 2, 3, 4, 8, 9, 10)),
             (4, (2, 1, 2, 1, 3, 3, 4, 4, 1, 1, 1, 1, 1, 1, 1)),
         ),
-        "W6": units(
-            (9, (1, 2, 3, 4, 5, 5, 0, 6, 7, 8, 9, 9, 0)), (9, (2, 3, 4, 5, 0, 2, 1, 7, 8, 9, 0, 7, 6))
-        ),
+        "W6": units((9, (1, 2, 3, 4, 5, 5, 0, 6, 7, 8, 9, 9, 0)), (9, (2, 3, 4, 5, 0, 2, 1, 7, 8, 9, 0, 7, 6))),
         "W7": units((2, (1, 1, 1, 1, 1, 2, 2, 2, 2)), (9, states)),
     }
 
 
 def tracking() -> pfn.Network:
     """The target tracker of section 5: equation eq1 uses W1, eq2 uses W2, and so on."""
-    W = {
-        name: pfn.Parameter(name, scipy.sparse.csr_array(value))
-        for name, value in tracking_matrices().items()
-    }
+    W = {name: pfn.Parameter(name, scipy.sparse.csr_array(value)) for name, value in tracking_matrices().items()}
     sizes = {"x1": SENSORS, "x2": POSITIONS, "x3": PATTERN, "x4": 9, "x5": 2, "h2": 4}
     sizes |= {"u1": W["W1"].shape[1], "u2": 9, "u3": 9, "h1": W["W2"].shape[1], "h3": 13}
     sizes |= {"v1": W["W4"].shape[1], "v2": W["W5"].shape[1]}
@@ -188,9 +181,7 @@ class Drawing:
     normalizations: Sequence[str | None] = (None, "columns", "subcolumns", "balanced", "sequences")
     layers: list[list[Any]] = field(default_factory=list)
     factorizations: list[Any] = field(default_factory=list)
-    parameters: list[tuple[Any, Any]] = field(
-        default_factory=list
-    )  # with what their normalizations must share
+    parameters: list[tuple[Any, Any]] = field(default_factory=list)  # with what their normalizations must share
     arcs: set[tuple[str, str, int]] = field(default_factory=set)
 
     def network(self) -> pfn.Network:
@@ -202,9 +193,7 @@ class Drawing:
             self.normalizations = [self.pick(self.normalizations)]
         for layer in range(depth + 1):
             sizes = self.rng.choice(pool, size=self.rng.integers(1, 4))
-            self.layers.append(
-                [pfn.Variable(f"x{layer}{'abc'[n]}", int(size)) for n, size in enumerate(sizes)]
-            )
+            self.layers.append([pfn.Variable(f"x{layer}{'abc'[n]}", int(size)) for n, size in enumerate(sizes)])
         for layer in range(depth):
             while not self.add_equation(layer, self.layers[layer][0]):
                 pass
@@ -315,9 +304,7 @@ def random_data(rng: np.random.Generator, network: pfn.Network) -> dict[str, Arr
     data: dict[str, Array] = {}
     for variable in bottom:
         if variable is always or rng.random() < 0.7:
-            data[variable.name] = observations(
-                rng, (variable.size, length), rng.choice([0.0, 0.0, 0.2, 0.6, 1.0])
-            )
+            data[variable.name] = observations(rng, (variable.size, length), rng.choice([0.0, 0.0, 0.2, 0.6, 1.0]))
     columns = array_columns(network, data)
     for variable in [variable for variable in network.variables if variable in parents]:
         if columns[variable.name] and rng.random() < 0.3:
@@ -373,9 +360,7 @@ def random_learn_every(rng: np.random.Generator, network: pfn.Network) -> dict[s
     return chosen
 
 
-def random_weights(
-    rng: np.random.Generator, network: pfn.Network, data: dict[str, Array]
-) -> dict[str, Array]:
+def random_weights(rng: np.random.Generator, network: pfn.Network, data: dict[str, Array]) -> dict[str, Array]:
     """Column weights of some factorizations; one column at least counts."""
     weights: dict[str, Array] = {}
     for name, count in column_counts(network, data).items():

@@ -43,9 +43,7 @@ class Strand:
     copies: dict[Copy, Array]
 
 
-def sweep_many(
-    network: Network, data: Values, initial: Values, iterations: int, **options: Any
-) -> dict[str, Array]:
+def sweep_many(network: Network, data: Values, initial: Values, iterations: int, **options: Any) -> dict[str, Array]:
     """Every variable and parameter of one sequence after plain sweeps; keywords: weights and Options."""
     options["weights"] = listed(network, options.get("weights") or {})
     result = sweep_sequences(network, listed(network, data), listed(network, initial), iterations, **options)
@@ -109,9 +107,7 @@ def slices_of(equation: Factorization, role: str) -> list[Any]:
 def equations_with(network: Network, variable: str, role: str) -> list[Factorization]:
     """The equations in which a variable is a child, or a parent."""
     every = network.factorizations
-    return [
-        equation for equation in every if variable in [s.variable.name for s in slices_of(equation, role)]
-    ]
+    return [equation for equation in every if variable in [s.variable.name for s in slices_of(equation, role)]]
 
 
 def level(network: Network, equation: Factorization) -> int:
@@ -134,9 +130,7 @@ def existing(network: Network, variable: str, length: int) -> int:
 
 def column_counts(network: Network, data: Mapping[str, Array]) -> dict[str, int]:
     """The number of columns of every equation; the bottom variables in the data give the length."""
-    length = next(
-        array.shape[1] for name, array in data.items() if not equations_with(network, name, "parent")
-    )
+    length = next(array.shape[1] for name, array in data.items() if not equations_with(network, name, "parent"))
     return {equation.name: column_count(network, equation, length) for equation in network.factorizations}
 
 
@@ -193,9 +187,7 @@ def start_strand(network: Network, data: Values, initial: Values, weights: Value
             seen = np.array(data[name][:, column], float) if given else hidden
             needed = np.isnan(seen).any() and (name, column) in holders
             observed[name, column] = seen
-            values[name, column] = np.where(
-                np.isnan(seen), initial[name][:, position] if needed else hidden, seen
-            )
+            values[name, column] = np.where(np.isnan(seen), initial[name][:, position] if needed else hidden, seen)
     copies = {copy: values[place] for place, held in holders.items() for copy in held}
     return Strand(counts, columns, weighted, observed, values, holders, copies)
 
@@ -206,9 +198,7 @@ def array_of(strand: Strand, variable: str, size: int) -> Array:
     return np.array(vectors, float).reshape(len(vectors), size).T
 
 
-def sweep_once(
-    network: Network, strands: list[Strand], parameters: dict[str, Array], options: Options
-) -> None:
+def sweep_once(network: Network, strands: list[Strand], parameters: dict[str, Array], options: Options) -> None:
     """Up through the levels, then down."""
     top = max(level(network, equation) for equation in network.factorizations)
     for now in range(1, top + 1):

@@ -154,9 +154,10 @@ class NumpyRun:
         """From now on the variable is hidden."""
         self._held.pop(name, None)
 
-    def extrapolate(self, beta: float) -> None:
-        """Momentum on all hidden values and learned parameters, before a sweep."""
-        self._state.extrapolate(beta, self._crew)
+    def extrapolate(self, beta: float, number: int) -> None:
+        """Momentum before a sweep, on all hidden values and the learned parameters that are due in it."""
+        resting = [f"unit {unit.name}" for unit in self._units if number % unit.every]
+        self._state.extrapolate(beta, self._crew, resting)
         for held in self._held.values():
             held.restore()
         for equation in self._equations.values():

@@ -56,16 +56,19 @@ class State:
         ]
         return previous
 
-    def extrapolate(self, beta: float, crew: Crew) -> None:
-        """Ratio momentum on everything; the first call only remembers the values."""
-        if self.previous is None:
-            self._prepare_momentum(crew)
+    def extrapolate(self, beta: float, crew: Crew, resting: Sequence[str] = ()) -> None:
+        """Ratio momentum on everything but what rests; the first call only remembers the values."""
+        previous = self._prepare_momentum(crew) if self.previous is None else self.previous
+        places = [slice(self.places[name], self.places[name] + self.arrays[name].size) for name in resting]
+        kept = [(array[place], array[place].copy()) for place in places for array in (self.flat, previous)]
 
         def task(share: Sequence[tuple[np.ndarray, ...]]) -> None:
             for now, before, floor, scratch in share:
                 momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
 
         crew.work(task, self._shares)
+        for place, values in kept:
+            place[:] = values
 
     def resume(self, flat: np.ndarray, previous: np.ndarray | None, crew: Crew) -> None:
         """Take over saved values; the floor is that of the start, which has its zeros in the same places."""

@@ -1,6 +1,8 @@
 """`infer` and `learn`: questions to a network."""
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Generator, Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
@@ -128,7 +130,7 @@ def _request(
     _check_common(common)
     dtype = _dtype(common["dtype"])
     observations = check_observations(network, data, dtype)
-    paths = {name: None if common[name] is None else fspath(common[name]) for name in ("checkpoint", "resume")}
+    paths = {name: _path(name, common[name]) for name in ("checkpoint", "resume")}
     return Request(
         network=network,
         observations=observations,
@@ -163,6 +165,14 @@ def _check_common(common: Mapping[str, Any]) -> None:
         raise OptionError(
             f"callback must be a function (iteration, values) -> whether to stop, found {common['callback']!r}."
         )
+
+
+def _path(name: str, path: Any) -> str | None:
+    if path is None or isinstance(path, str):
+        return path
+    if not isinstance(path, PathLike):
+        raise OptionError(f"{name} must be a path, as text or pathlib.Path, found {path!r}.")
+    return str(fspath(path))
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
@@ -209,16 +219,16 @@ def _weights_of_one(equation: Factorization, given: Any, columns: int) -> np.nda
     return array
 
 
-def _runs(method: Method, request: Request, restarts: int) -> Iterable[Answer]:
+def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, None, None]:
     """The runs, one after the other, or as the user's joblib configuration says."""
     if restarts == 1:
-        return iter([method.run(request)])
+        yield method.run(request)
+        return
     parallel = Parallel(return_as="generator")
-    answers: Iterable[Answer] = parallel(delayed(method.run)(request.again(number)) for number in range(restarts))
-    return answers
+    yield from parallel(delayed(method.run)(request.again(number)) for number in range(restarts))
 
 
-def _best(answers: Iterable[Answer], interruption: Interruption) -> Answer:
+def _best(answers: Generator[Answer, None, None], interruption: Interruption) -> Answer:
     best: Answer | None = None
     for answer in answers:
         if best is None or answer.squared_error < best.squared_error:
@@ -226,6 +236,11 @@ def _best(answers: Iterable[Answer], interruption: Interruption) -> Answer:
         if interruption.requested:
             break
     assert best is not None  # there is at least one run
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joblib warns that it gives up the runs that are not done
+        answers.close()
+    if interruption.requested and not best.interrupted:
+        best = replace(best, interrupted=True, stop=f"interrupted by the user; in the best run, {best.stop}")
     return best
 
 

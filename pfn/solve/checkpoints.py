@@ -49,9 +49,12 @@ class Checkpoint:
         for parameter in request.network.parameters:
             if parameter.value is not None:
                 digest.update(np.ascontiguousarray(dense(parameter.value)).tobytes())
+            if parameter.prior is not None:
+                digest.update(np.ascontiguousarray(parameter.prior).tobytes())
         for group in (request.observations.arrays, request.weights, request.initial):
             for name, arrays in sorted(group.items()):
                 digest.update(name.encode())
                 for array in arrays if isinstance(arrays, list | tuple) else [arrays]:
-                    digest.update(np.ascontiguousarray(dense(array), dtype=float).tobytes())
+                    hidden = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else False
+                    digest.update(np.where(hidden, np.nan, np.ascontiguousarray(dense(array), dtype=float)).tobytes())
         return digest.hexdigest()

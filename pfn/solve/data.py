@@ -91,7 +91,8 @@ def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequenc
         raise DataError(f"{what}: the array has no columns. Give at least one; NaN marks hidden entries.")
     if sp.issparse(array):
         return _checked_sparse(array, what, dtype)
-    converted = array.astype(dtype, order="C", copy=False)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
+        converted = array.astype(dtype, order="C", copy=False)
     refuse_bad_entries(converted, array, what)
     return converted
 

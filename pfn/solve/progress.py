@@ -37,8 +37,8 @@ class RichBar(Bar):
             MofNCompleteColumn(),
             TextColumn("RMSE {task.fields[error]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
+            console=(console := Console(stderr=True)),
+            transient=console.is_terminal,
         )
         self._task: TaskID | None = None
 

@@ -80,7 +80,7 @@ class _Run:
         while stop is None:
             self._sweep(self.done)
             self.done += 1
-            stop = self._reason()
+            stop = self._reason(asked_to_stop=bool(request.callback and request.callback(self.done - 1, self.values)))
             if self.checkpoint.due(self.done, last=stop is not None):
                 self.checkpoint.write(self._state())
         return self._answer(stop)
@@ -90,7 +90,7 @@ class _Run:
             if number == sweep:
                 self.engine.release(str(name))
         if self.method.acceleration:
-            self.engine.extrapolate(strength(self.steps))
+            self.engine.extrapolate(strength(self.steps), number)
         before = self.errors
         self.errors = self.engine.sweep(number, self._sparseness(number))
         self._check_finite(number)
@@ -115,7 +115,7 @@ class _Run:
                     "down, or use dtype='float64'."
                 )
 
-    def _reason(self) -> str | None:
+    def _reason(self, *, asked_to_stop: bool = False) -> str | None:
         """Why the run ends now, or None."""
         request = self.request
         if request.interruption.requested:
@@ -129,7 +129,7 @@ class _Run:
             return f"the divergence changed by less than {request.stall:g} over {STALL_SWEEPS} sweeps"
         if self.done >= request.iterations:
             return f"all {request.iterations} sweeps were done"
-        if request.callback is not None and request.callback(self.done - 1, self.values):
+        if asked_to_stop:
             return f"the callback asked to stop after sweep {self.done - 1}"
         return None
 

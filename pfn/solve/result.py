@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.errors import DataError
+from pfn.errors import DataError, FileError
 from pfn.files import (
     matrix_arrays,
     matrix_from_arrays,
@@ -61,7 +61,7 @@ class Result:
             for number, piece in enumerate(pieces if variable.name in lists else [pieces]):
                 arrays |= matrix_arrays(f"value/{variable.name}/{number}", piece)
         for parameter in self.network.parameters:
-            if parameter.learn:
+            if self.values[parameter.name] is not parameter.value:
                 arrays |= matrix_arrays(f"learned/{parameter.name}", self.values[parameter.name])
         arrays["history/iterations"] = self.history.iterations
         arrays["history/divergence"] = self.history.divergence
@@ -101,15 +101,22 @@ class Result:
 def load(path: str | Path) -> Result:
     """Read a result that was saved with `result.save(path)`."""
     arrays, content = read_file(Path(path), KIND)
-    network = network_from_json(content["network"], arrays, Path(path))
+    try:
+        return _result(arrays, content, Path(path))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: the file is damaged ({error!r}). Write it again.") from error
+
+
+def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: Path) -> Result:
+    network = network_from_json(content["network"], arrays, path)
     values: dict[str, Any] = {}
     for variable in network.variables:
         count = content["sequences"].get(variable.name)
         pieces = [matrix_from_arrays(f"value/{variable.name}/{number}", arrays) for number in range(count or 1)]
         values[variable.name] = pieces[0] if count is None else pieces
     for parameter in network.parameters:
-        learned = matrix_from_arrays(f"learned/{parameter.name}", arrays) if parameter.learn else parameter.value
-        values[parameter.name] = learned
+        kept = any(key in arrays for key in (f"learned/{parameter.name}", f"learned/{parameter.name}\ndata"))
+        values[parameter.name] = matrix_from_arrays(f"learned/{parameter.name}", arrays) if kept else parameter.value
     rmse = dict(zip((e.name for e in network.factorizations), arrays["history/rmse"], strict=True))
     return Result(
         network=network,

@@ -25,6 +25,8 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
         item = network[key]
         if not isinstance(item, Variable | Parameter):
             raise DataError(f"initial: {item.name} is an equation; give starting values for variables or parameters.")
+        if item.name in named:
+            raise DataError(f"initial has {item.name} twice, by object and by name. Give it once.")
         named[item.name] = values
     return named
 
@@ -45,6 +47,9 @@ class Start:
     def values(self) -> dict[str, Any]:
         """By variable an array per sequence, by parameter a matrix; not for what is observed throughout."""
         start: dict[str, Any] = {v.name: self._variable(v) for v in self.network.variables if self._is_hidden(v)}
+        for variable in self.network.variables:
+            if variable.name in self.initial and not self._is_hidden(variable):
+                self._variable(variable)
         start |= {p.name: self._parameter(p) for p in self.network.parameters}
         self._normalize_drawn(start)
         return start
@@ -122,7 +127,9 @@ def _given(piece: object, drawn: np.ndarray, what: str, dtype: np.dtype[Any]) ->
 
 
 def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> Any:
-    matrix = sp.csr_array(given, dtype=dtype)
+    matrix = sp.csr_array(
+        given if sp.issparse(given) else numbers(given, f"initial: {parameter.name}"), dtype=dtype, copy=True
+    )
     matrix.sum_duplicates()
     if matrix.shape != parameter.shape:
         raise DataError(f"initial: {parameter.name}: expected the shape {parameter.shape}, found {matrix.shape}.")

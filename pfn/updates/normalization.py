@@ -56,4 +56,5 @@ def _scale(W: Array | SparseEntries, part: slice, by: Array) -> None:
 
 
 def _reciprocal(sums: Array) -> Array:
-    return np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    # The reciprocal of a subnormal number overflows: such a column is gone.
+    return np.divide(1, sums, out=np.zeros_like(sums), where=sums >= np.finfo(sums.dtype).tiny)

@@ -1,0 +1,221 @@
+"""Data that are refused, and in which words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import pfn
+from pfn import DataError
+from tests.network.refusal import refused
+from tests.solve.cases import MACHINE, numbers, states, tower
+
+X = states(1, 0, 0, 0, 0, 0)
+SHAPE = "x: expected an array of shape (4, columns), components down and time to the right, found the shape"
+
+
+def changed(row: int, column: int, value: float) -> Any:
+    array = numbers(4, 6)
+    array[row, column] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.ones((6, 4)), "(6, 4). It looks transposed: use array.T."),
+        (np.ones((5, 6)), "(5, 6)."),
+        (np.ones(4), "(4,). For a single column use array[:, None]."),
+        (np.ones(7), "(7,)."),
+        (np.ones((4, 6, 1)), "(4, 6, 1). For several sequences give a list of arrays."),
+        (np.ones((0, 6)), "(0, 6)."),
+        (np.array([]), "(0,)."),
+        (7.0, "()."),
+        (scipy.sparse.csr_array(np.ones((6, 4))), "(6, 4). It looks transposed: use array.T."),
+    ],
+)
+def test_wrong_shape(array: Any, found: str) -> None:
+    with refused(f"{SHAPE} {found}", DataError):
+        pfn.infer(MACHINE, {"x": array})
+
+
+@pytest.mark.parametrize("ask", [pfn.infer, pfn.learn])
+@pytest.mark.parametrize(("value", "shown"), [(-1.0, "-1.0"), (np.inf, "inf"), (-np.inf, "-inf"), (-1e-300, "-1e-300")])
+def test_negative_or_infinite(ask: Any, value: float, shown: str) -> None:
+    message = (
+        "x: entries must be finite and non-negative, or NaN where hidden; found "
+        f"{shown} at component 2, column 5 (1 such entries). Replace them, for example by NaN."
+    )
+    with refused(message, DataError):
+        ask(MACHINE, {"x": changed(2, 5, value)})
+
+
+def test_negative_zero_is_zero() -> None:
+    result = pfn.infer(MACHINE, {"x": changed(2, 5, -0.0)}, iterations=2)
+    assert result["x"][2, 5] == 0
+
+
+def test_too_large_for_the_dtype() -> None:
+    with pytest.raises(DataError, match=r"x: .*found 1e\+200 at component 2, column 5"):
+        pfn.infer(MACHINE, {"x": changed(2, 5, 1e200)}, dtype="float32")
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.coo_array])
+def test_bad_entry_of_a_sparse_matrix(kind: Any) -> None:
+    message = (
+        "x: the stored entries of a sparse matrix must be finite and non-negative, found -1.0 at component 2, "
+        "column 5. Where entries are hidden, give a dense array with NaN."
+    )
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": kind(changed(2, 5, -1.0))})
+
+
+def test_hidden_entry_of_a_sparse_matrix() -> None:
+    with pytest.raises(DataError, match=r"found nan at component 2, column 5\. Where entries are hidden, give"):
+        pfn.infer(MACHINE, {"x": scipy.sparse.csr_array(changed(2, 5, np.nan))})
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.full((4, 6), "a"), "<U1"),
+        (np.full((4, 6), "1"), "<U1"),
+        ("text", "<U4"),
+        (np.full((4, 6), None), "object"),
+        (np.ones((4, 6), dtype=complex), "complex128"),
+        (np.zeros((4, 6), dtype="datetime64[D]"), "datetime64[D]"),
+        (None, "object"),
+        ({1, 2}, "object"),
+    ],
+)
+def test_not_numbers(array: Any, found: str) -> None:
+    message = f"x: expected real numbers, found {found} entries. Convert them to floats; NaN = hidden."
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": array})
+
+
+def test_no_column() -> None:
+    message = "x: the array has no columns. Give at least one; NaN marks hidden entries."
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": np.ones((4, 0))})
+
+
+def test_no_data() -> None:
+    message = "the data are empty, so the length is unknown. Give an array for x; all NaN means all hidden."
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {})
+
+
+@pytest.mark.parametrize("data", [[X], X, None, "x"])
+def test_not_a_mapping(data: Any) -> None:
+    message = f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}."
+    with refused(message, DataError):
+        pfn.infer(MACHINE, data)
+
+
+@pytest.mark.parametrize("data", [np.ones((4, 6)), scipy.sparse.csr_array(np.ones((4, 6)))])
+def test_an_observed_column_that_no_equation_touches(data: Any) -> None:
+    message = (
+        "h: column 5 is observed, but no equation touches it: in a sequence of 6 slices h has 5 columns. "
+        "Give an array of shape (4, 5)."
+    )
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": X, "h": data})
+
+
+def test_too_few_columns_of_an_upper_variable() -> None:
+    message = (
+        "h: expected 5 columns for a sequence of 6 slices, found 3. Give an array of shape (4, 5); NaN marks "
+        "hidden entries."
+    )
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": X, "h": np.ones((4, 3))})
+
+
+def test_bottom_lengths_that_disagree() -> None:
+    message = (
+        "x has 4 columns, but y has 5. Variables at the bottom of the network share their time axis: "
+        "give both 5 columns."
+    )
+    with refused(message, DataError):
+        pfn.infer(tower(), {"x": np.ones((2, 4)), "y": np.ones((3, 5))})
+
+
+def test_bottom_lengths_that_disagree_in_one_sequence() -> None:
+    data = {"x": [np.ones((2, 4)), np.ones((2, 4))], "y": [np.ones((3, 4)), np.ones((3, 5))]}
+    with pytest.raises(DataError, match=r"^x has 4 columns, but y has 5 in sequence 1\."):
+        pfn.infer(tower(), data)
+
+
+def test_upper_lengths_that_fit_no_length() -> None:
+    message = (
+        "no length of the sequence fits: h has 5 columns, top has 3 columns (sequence 0). Give an array for a "
+        "bottom variable (x, y), all NaN if it is hidden."
+    )
+    with refused(message, DataError):
+        pfn.infer(tower(), {"h": np.ones((2, 5)), "top": np.ones((2, 3))})
+
+
+def test_lists_mixed_with_arrays() -> None:
+    message = (
+        "x is a list of sequences, but h is a single array. Give every observed variable as a list with one "
+        "array per sequence."
+    )
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": [X, X], "h": np.ones((4, 5))})
+
+
+def test_different_numbers_of_sequences() -> None:
+    with refused("every variable needs the same number of sequences, found: x has 2, h has 1.", DataError):
+        pfn.infer(MACHINE, {"x": [X, X], "h": [np.ones((4, 5))]})
+
+
+def test_no_sequence() -> None:
+    with refused("x: the list of sequences is empty. Give at least one array.", DataError):
+        pfn.infer(MACHINE, {"x": []})
+
+
+def test_a_bad_sequence_is_named() -> None:
+    with pytest.raises(DataError, match=r"^x, sequence 1: entries must be finite .* at component 0, column 3"):
+        pfn.infer(MACHINE, {"x": [X, changed(0, 3, -2.0)]})
+    with pytest.raises(DataError, match=r"^x, sequence 1: expected an array of shape"):
+        pfn.infer(MACHINE, {"x": [X, X.T]})
+
+
+def test_nested_lists_are_sequences_not_matrices() -> None:
+    with pytest.raises(DataError, match=r"^x, sequence 0: expected an array of shape .* found the shape \(6,\)"):
+        pfn.infer(MACHINE, {"x": X.tolist()})
+
+
+def test_given_twice() -> None:
+    with refused("the data have x twice, by object and by name. Give it once.", DataError):
+        pfn.infer(MACHINE, {"x": X, MACHINE.variable("x"): X})
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("y", "data for 'y': the network has nothing called y. It has x, h, W, eq1."),
+        ("W", "data for 'W': W is not a variable of the network. Its variables are x, h."),
+        ("eq1", "data for 'eq1': eq1 is not a variable of the network. Its variables are x, h."),
+        (3, "data for 3: the network has nothing called 3. It has x, h, W, eq1."),
+        (
+            pfn.Variable("y", 4),
+            "data for Variable('y', 4): the network has nothing called Variable('y', 4). It has x, h, W, eq1.",
+        ),
+        (
+            pfn.Variable("x", 5),
+            "data for Variable('x', 5): Variable('x', 5) is not the Variable('x', 4) of this network. "
+            "Use the network's own object.",
+        ),
+    ],
+)
+def test_unknown_name(key: Any, message: str) -> None:
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {key: X})
+
+
+def test_a_close_name_is_proposed() -> None:
+    with refused("data for 'topp': the network has nothing called topp. Did you mean top?", DataError):
+        pfn.infer(tower(), {"topp": X})

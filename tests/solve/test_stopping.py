@@ -1,0 +1,164 @@
+"""When a run ends, and what it says about that."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pfn
+from tests.networks import hierarchy, regular_expression
+from tests.solve.cases import MACHINE, PLAIN, assert_same, chain, numbers, parts_based, states
+
+ONE = states(1, *[0] * 9)
+NOISY = {"x": numbers()}
+
+
+def test_iterations() -> None:
+    result = pfn.infer(MACHINE, {"x": ONE}, iterations=7)
+    assert (result.iterations, result.stop) == (7, "all 7 sweeps were done")
+    assert not result.interrupted
+    np.testing.assert_array_equal(result.history.iterations, np.arange(7))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    options: dict[str, Any] = {"iterations": np.int64(400), "tolerance": np.float32(1e-3), "seed": np.uint8(3)}
+    result = pfn.infer(MACHINE, {"x": ONE}, stall=np.float64(0), **options)
+    assert result.stop == "the RMSE of every equation is below the tolerance 0.001"
+
+
+@pytest.mark.parametrize("method", [pfn.Propagate(), PLAIN], ids=["momentum", "plain"])
+def test_tolerance_is_for_every_equation(method: pfn.Propagate) -> None:
+    network, x2 = regular_expression(), states(0, 2, 0, 0, 0, 0, 4, 0, 0, 0, of=6)
+    result = pfn.infer(network, {"x2": x2}, method=method, iterations=3000, tolerance=1e-3)
+    worst = np.max([result.history[equation.name] for equation in network.factorizations], axis=0)
+    assert (worst[:-1] >= 1e-3).all()
+    assert worst[-1] < 1e-3
+    assert result.stop == "the RMSE of every equation is below the tolerance 0.001"
+
+
+def test_without_a_tolerance_all_sweeps_are_done() -> None:
+    assert pfn.infer(MACHINE, {"x": states(1, 2, 3)}, iterations=300).iterations == 300
+
+
+def first_stall(divergence: Any, stall: float) -> int:
+    """How many sweeps the definition asks for: over 50 sweeps, a relative change below the threshold."""
+    change = np.abs(divergence[50:] - divergence[:-50]) / np.abs(divergence[:-50])
+    return 51 + int(np.flatnonzero(change <= stall)[0])
+
+
+def test_stall() -> None:
+    result = pfn.learn(parts_based(), NOISY, stall=1e-3, iterations=5000)
+    everything = pfn.learn(parts_based(), NOISY, iterations=5000).history.divergence
+    assert result.iterations == first_stall(everything, 1e-3)
+    assert result.stop == "the divergence changed by less than 0.001 over 50 sweeps"
+
+
+def test_stall_does_not_depend_on_the_scale() -> None:
+    scale = 2.0**20
+    result, scaled = (
+        pfn.learn(
+            parts_based(),
+            {"x": factor * numbers()},
+            method=pfn.Propagate(epsilon=1e-9 * factor, initial_scale=1e-6 * factor, acceleration=None),
+            stall=1e-3,
+            iterations=5000,
+        )
+        for factor in (1.0, scale)
+    )
+    assert result.iterations == scaled.iterations < 5000
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pfn.Propagate(sparseness=pfn.ramp(0.0, 0.1, start=200, stop=400)),
+        pfn.Propagate(sparseness={"eq1": pfn.ramp(0.0, 0.1, start=399, stop=400)}),
+        pfn.Propagate(release={"x": 400}),
+    ],
+    ids=["ramp", "ramp of one equation", "release"],
+)
+def test_no_stall_while_something_is_still_to_come(method: pfn.Propagate) -> None:
+    plain = pfn.learn(parts_based(), NOISY, stall=1e-2, iterations=5000)
+    assert plain.iterations < 300
+    assert 400 < pfn.learn(parts_based(), NOISY, method=method, stall=1e-2, iterations=5000).iterations < 5000
+
+
+def test_the_callback_is_called_after_every_sweep() -> None:
+    calls: list[int] = []
+    result = pfn.infer(MACHINE, {"x": ONE}, iterations=5, callback=lambda sweep, _: calls.append(sweep))
+    assert calls == [0, 1, 2, 3, 4]
+    assert result.iterations == 5
+
+
+def test_the_callback_ends_the_run() -> None:
+    result = pfn.infer(MACHINE, {"x": ONE}, callback=lambda sweep, _: sweep == 6)
+    assert (result.iterations, result.stop) == (7, "the callback asked to stop after sweep 6")
+    assert not result.interrupted
+    np.testing.assert_array_equal(result["x"], pfn.infer(MACHINE, {"x": ONE}, iterations=7)["x"])
+
+
+def test_the_callback_sees_the_values() -> None:
+    seen: dict[int, Any] = {}
+
+    def look(sweep: int, values: Mapping[str, Any]) -> None:
+        assert list(values) == ["x", "h", "W"]
+        assert len(values) == 3
+        np.testing.assert_array_equal(values["h"], values[MACHINE.variable("h")])  # type: ignore[index]  # objects too
+        seen[sweep] = values["x"]
+
+    pfn.infer(MACHINE, {"x": ONE}, iterations=9, callback=look)
+    for sweep in (0, 3, 6):
+        alone = pfn.infer(MACHINE, {"x": ONE}, iterations=sweep + 1)
+        np.testing.assert_array_equal(seen[sweep], alone["x"])
+
+
+def test_the_callback_sees_lists_as_lists() -> None:
+    shapes: list[Any] = []
+    data = {"x": [states(1, 0), states(2, 0, 0)]}
+    pfn.infer(MACHINE, data, iterations=2, callback=lambda _, values: shapes.append([x.shape for x in values["x"]]))
+    assert shapes[0] == [(4, 2), (4, 3)]
+
+
+def test_the_callback_cannot_disturb_the_run() -> None:
+    def spoil(_: int, values: Mapping[str, Any]) -> None:
+        for name in ("y", "x", "h", "Q", "V"):
+            values[name][...] = 7
+        values["P"].data[:] = 7
+
+    data = {"y": numbers()}
+    assert_same(pfn.learn(chain(), data, iterations=9, callback=spoil), pfn.learn(chain(), data, iterations=9))
+
+
+def test_an_error_in_the_callback_is_the_users() -> None:
+    with pytest.raises(ZeroDivisionError):
+        pfn.infer(MACHINE, {"x": ONE}, callback=lambda sweep, _: 1 // (3 - sweep) and False)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e300])
+def test_values_too_large_for_double_precision(scale: float) -> None:
+    message = r"^eq1: \[x\[t\]; x\[t\+1\]\] = W h\[t\]: the values became (infinite|NaN) in sweep 0\. .* float64"
+    with pytest.raises(pfn.NumericalError, match=message):
+        pfn.infer(MACHINE, {"x": scale * states(1, 2, 3, 4)})
+
+
+def test_values_too_large_for_single_precision() -> None:
+    with pytest.raises(pfn.NumericalError, match=r"^eq1: x\[t\] = W h\[t\]: .* in sweep \d+\. .*use dtype='float64'"):
+        pfn.learn(parts_based(), {"x": 1e30 * numbers()}, dtype="float32")
+
+
+def test_the_equation_that_overflows_is_named() -> None:
+    network = hierarchy(4, (3, 2), 1, (1, 1))
+    big = np.full((2, 6), 1e200)
+    with pytest.raises(pfn.NumericalError, match=r"^eq2: x2\[t\] = "):
+        pfn.learn(network, {"x1": np.full((4, 6), np.nan), "x3": big, "x2": numbers(3, 6)})
+
+
+def test_columns_that_fade_do_not_end_in_nan() -> None:
+    """Under "balanced" an unused column shrinks until it is gone (FINDINGS, choice 3)."""
+    x, h = pfn.Variable("x", 4), pfn.Variable("h", 8)
+    W = pfn.Parameter("W", shape=(8, 8))
+    network = pfn.Network(pfn.Factorization([x[pfn.t], x[pfn.t + 1]], W @ h[pfn.t], normalize="balanced"))
+    X = np.tile(states(1, 2, 3, 4), 10)
+    result = pfn.learn(network, {"x": X}, method=pfn.Propagate(acceleration=None, sparseness=0.1), iterations=2000)
+    assert np.isfinite(result["W"]).all()

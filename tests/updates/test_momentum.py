@@ -1,0 +1,111 @@
+"""Ratio momentum against its formula (FINDINGS), written with a loop."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pfn.updates import momentum
+from tests.updates.draws import Array
+
+BOTH = pytest.mark.parametrize("dtype", ["float32", "float64"])
+BETAS = st.one_of(st.just(0.0), st.just(1 / 3), st.floats(0.01, 0.999))
+VALUES = st.one_of(st.just(0.0), st.just(1.0), st.floats(2.0**-20, 100, width=32))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Array, Array, Array]:
+    """Values now, values before, and which entries must stay zero."""
+    size = draw(st.integers(1, 6))
+    now, before = (draw(arrays(np.float64, size, elements=VALUES)) for _ in range(2))
+    return now, before, draw(arrays(bool, size)) & (now == 0)
+
+
+def moved(now: Array, before: Array, beta: float, floor: Any) -> Array:
+    """x̂, after checking that `previous` was replaced by the values of now, both at least the smallest floor."""
+    lowest = momentum.FLOORS[now.dtype]
+    x, previous = now.copy(), np.maximum(before, lowest)
+    momentum.extrapolate(x, previous, beta, np.asarray(floor, dtype=x.dtype), np.empty_like(x))
+    np.testing.assert_array_equal(previous, np.maximum(now, lowest))
+    assert x.dtype == now.dtype
+    return x
+
+
+def formula(now: float, before: float, beta: float, floor: float) -> float:
+    """x̂ = max(x · (1 + β · clip(x / max(x_prev, 1e-100) − 1, −0.2, 0.2)), floor)."""
+    change = now / max(before, 1e-100) - 1
+    return max(now * (1 + beta * min(max(change, -0.2), 0.2)), floor)
+
+
+@given(history=histories(), beta=BETAS)
+def test_it_is_the_formula(history: tuple[Array, Array, Array], beta: float) -> None:
+    now, before, fixed = history
+    floor = np.where(fixed, 0.0, 1e-100)
+    wanted = [formula(*entry) for entry in zip(now, before, [beta] * now.size, floor, strict=True)]
+    np.testing.assert_allclose(moved(now, before, beta, floor), wanted, rtol=1e-14, atol=0)
+
+
+@given(history=histories(), beta=BETAS)
+def test_one_floor_for_all(history: tuple[Array, Array, Array], beta: float) -> None:
+    now, before, _ = history
+    wanted = moved(now, before, beta, np.full(now.size, 1e-100))
+    np.testing.assert_array_equal(moved(now, before, beta, 1e-100), wanted)
+
+
+@BOTH
+@given(history=histories(), beta=BETAS)
+def test_both_precisions(dtype: str, history: tuple[Array, Array, Array], beta: float) -> None:
+    now, before, _ = (part.astype(dtype) for part in history)
+    floor = momentum.FLOORS[now.dtype]
+    wanted = [formula(float(x), float(y), beta, floor) for x, y in zip(now, before, strict=True)]
+    np.testing.assert_allclose(moved(now, before, beta, floor), wanted, rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+@BOTH
+@given(values=arrays(np.float64, 4, elements=st.floats(2.0**-20, 100, width=32)), beta=BETAS)
+def test_fixed_points_stay_fixed(dtype: str, values: Array, beta: float) -> None:
+    typed = values.astype(dtype)
+    np.testing.assert_allclose(moved(typed, typed, beta, 0.0), typed, rtol=4 * np.finfo(dtype).eps)
+
+
+@BOTH
+@given(before=arrays(np.float64, 4, elements=VALUES), beta=BETAS)
+def test_zero_stays_zero_without_a_floor(dtype: str, before: Array, beta: float) -> None:
+    zeros = np.zeros(4, dtype)
+    np.testing.assert_array_equal(moved(zeros, before.astype(dtype), beta, 0.0), zeros)
+
+
+@BOTH
+def test_zero_is_lifted_to_the_floor(dtype: str) -> None:
+    floor = momentum.FLOORS[np.dtype(dtype)]
+    found = moved(np.zeros(2, dtype), np.ones(2, dtype), 0.5, floor)
+    np.testing.assert_array_equal(found, np.full(2, floor, dtype))
+
+
+@BOTH
+def test_the_step_is_at_most_a_fifth(dtype: str) -> None:
+    now = np.array([1.0, 1.0, 1.0], dtype)
+    before = np.array([1e-30, 1e20, 1 / 1.1], dtype)
+    np.testing.assert_allclose(moved(now, before, 0.5, 0.0), [1.1, 0.9, 1.05], rtol=1e-6)
+
+
+@BOTH
+@given(now=arrays(np.float64, 4, elements=VALUES), before=arrays(np.float64, 4, elements=VALUES))
+def test_without_strength_values_stay(dtype: str, now: Array, before: Array) -> None:
+    typed = now.astype(dtype)
+    np.testing.assert_array_equal(moved(typed, before.astype(dtype), 0.0, 0.0), typed)
+
+
+def test_long_arrays() -> None:
+    rng = np.random.default_rng(0)
+    now, before = rng.random(40_005), rng.random(40_005)
+    floor = rng.choice([0.0, 0.5], now.size)
+    wanted = np.maximum(now * (1 + 0.6 * np.clip(now / before - 1, -0.2, 0.2)), floor)
+    np.testing.assert_allclose(moved(now, before, 0.6, floor), wanted, rtol=1e-14)
+
+
+def test_the_strength_grows_with_the_sweeps() -> None:
+    assert [momentum.strength(steps) for steps in (0, 1, 2, 8)] == [0, 1 / 3, 1 / 2, 4 / 5]
