@@ -32,8 +32,7 @@ def machine_from(
 
     A half column stands for the state with most of its sum, or for the off state if its sum is next to
     nothing (at most `1 - threshold` times the other half's). A column counts as a transition if these states
-    have at least the share `threshold` of their halves; others are refused by number. (Data with noise leave
-    0.87 and more in right columns, 0.6 to 0.8 in those that only explain noise.)
+    have at least the share `threshold` of their halves; others are refused by number.
 
     >>> machine_from([[0.5, 0.0], [0.0, 0.5], [0.0, 0.5], [0.5, 0.0]]).transition_labels
     ('S1→S2', 'S2→S1')

@@ -232,6 +232,11 @@ def normalize_units(units: Iterable[Unit], updated: set[str], equations: Iterabl
         due = [p for p in learned if p.name in updated]
         if due and equation.normalize:
             chosen = learned if equation.normalize == "sequences" else due
+            unit = owners[chosen[0].name]
+            if equation.normalize == "sequences" and len(unit.parameters) > 1:
+                # side by side, the j-th columns of all parameters are the j-th column of a taller matrix
+                normalize([unit.values.reshape(-1, chosen[0].shape[1])], "columns", equation.parts)
+                continue
             uses = [equation.parameters.count(p) for p in chosen]
             normalize([owners[p.name].entries(p) for p in chosen], equation.normalize, equation.parts, uses)
         done.update(p.name for p in due)
