@@ -1,12 +1,10 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines.crew import Crew
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
 from pfn.engines.problem import Problem
@@ -57,13 +55,11 @@ class Equation:
         blocks: list[Block],
         reconstruction: np.ndarray,
         problem: Problem,
-        crew: Crew,
     ) -> None:
         self.name = declared.name
         self.declared = declared
         self.columns = layout.count(declared)
         self.blocks = blocks
-        self._crew = crew
         self.divergence = problem.divergence
         self.epsilon = problem.epsilon
         self.children = self._children(arrays, layout)
@@ -108,9 +104,8 @@ class Equation:
         """Say how large the shared buffers must be."""
         shape = (self.declared.rows, self.columns)
         scratch.want("stack", (self.height, self.columns))
-        for number, share in enumerate(self._crew.shares(self._row_groups())):
-            for rows, _ in share:
-                scratch.want(f"block {number}", (rows.stop - rows.start, self.columns))
+        for rows, _ in self._row_groups():
+            scratch.want("block", (rows.stop - rows.start, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", shape)
         if not self.divergence.unit_denominator:
@@ -121,10 +116,7 @@ class Equation:
         """Take the shared buffers."""
         shape = (self.declared.rows, self.columns)
         self._stack = scratch.take("stack", (self.height, self.columns))
-        self._child_blocks = [
-            [self._child_block(rows, pieces, scratch, number) for rows, pieces in share]
-            for number, share in enumerate(self._crew.shares(self._row_groups()))
-        ]
+        self._child_blocks = [self._child_block(rows, pieces, scratch) for rows, pieces in self._row_groups()]
         if len(self.blocks) > 1:
             self._part = scratch.take("part", shape)
         if not self.divergence.unit_denominator:
@@ -143,9 +135,9 @@ class Equation:
                 groups.append((slice(first, first + part.rows.stop), [part]))
         return groups
 
-    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch, share: int) -> ChildBlock:
+    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch) -> ChildBlock:
         shape = (rows.stop - rows.start, self.columns)
-        buffer = scratch.take(f"block {share}", shape)
+        buffer = scratch.take("block", shape)
         children = [(piece.values, buffer[piece.rows]) for piece in pieces]
         return ChildBlock(children, self.reconstruction[rows], buffer)
 
@@ -194,17 +186,14 @@ class Equation:
         return A, B
 
     def _ratios(self) -> np.ndarray:
-        self._crew.work(self._ratios_of, self._child_blocks)
-        return self.reconstruction
-
-    def _ratios_of(self, blocks: Sequence[ChildBlock]) -> None:
-        for children, R, buffer in blocks:
+        for children, R, buffer in self._child_blocks:
             values = children[0][0]
             if len(children) > 1:
                 values = buffer
                 for child, room in children:
                     np.copyto(room, child)
             self.divergence.numerator_field(values, R, self.epsilon, scratch=buffer, out=R)
+        return self.reconstruction
 
     def _gather_children(self) -> np.ndarray:
         for piece in self.children:

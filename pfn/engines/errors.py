@@ -1,11 +1,9 @@
 """The errors of all equations after a sweep, taken together where they are small and in blocks where not."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pfn.engines.crew import Crew
 from pfn.engines.equations import BLOCK_ENTRIES, Equation
 from pfn.engines.problem import Errors, Problem
 from pfn.engines.sparse_equations import SparseChildEquation
@@ -28,9 +26,9 @@ class _Part(NamedTuple):
 class _Group:
     """Parts that lie one after the other in memory and are evaluated by the same calls."""
 
-    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch, share: int) -> None:
+    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch) -> None:
         self.R = R
-        self.error, self.second, self.third = (scratch.take(f"{name} {share}", R.shape) for name in BUFFERS)
+        self.error, self.second, self.third = (scratch.take(name, R.shape) for name in BUFFERS)
         self.equation = parts[0].equation
         self.starts = np.cumsum([0, *(part.size for part in parts[:-1])])
         self.names = [part.equation.name for part in parts]
@@ -77,12 +75,11 @@ class _Group:
 class ErrorMeter:
     """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
 
-    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem, crew: Crew) -> None:
+    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem) -> None:
         self._equations = equations
-        self._crew = crew
         self._flat = flat
         self._divergence, self._epsilon = problem.divergence, problem.epsilon
-        self._parts = crew.shares(self._grouped())
+        self._parts = self._grouped()
         self._sparse = [e for e in equations.values() if isinstance(e, SparseChildEquation)]
 
     def _grouped(self) -> list[list[_Part]]:
@@ -104,21 +101,18 @@ class ErrorMeter:
 
     def reserve(self, scratch: Scratch) -> None:
         """Say how large the shared buffers must be."""
-        for number, share in enumerate(self._parts):
-            for group in share:
-                for name in BUFFERS:
-                    scratch.want(f"{name} {number}", (sum(part.size for part in group),))
+        for group in self._parts:
+            for name in BUFFERS:
+                scratch.want(name, (sum(part.size for part in group),))
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
-        self._groups: list[list[_Group]] = []
+        self._groups = []
         start = 0
-        for number, share in enumerate(self._parts):
-            self._groups.append([])
-            for parts in share:
-                end = start + sum(part.size for part in parts)
-                self._groups[-1].append(_Group(parts, self._flat[start:end], scratch, number))
-                start = end
+        for parts in self._parts:
+            end = start + sum(part.size for part in parts)
+            self._groups.append(_Group(parts, self._flat[start:end], scratch))
+            start = end
 
     def close(self) -> None:
         """Let go of all buffers."""
@@ -130,24 +124,14 @@ class ErrorMeter:
         """The errors of the values as they are, right after a downward pass."""
         squared = dict.fromkeys(self._equations, 0.0)
         divergence = 0.0
-        for share in self._crew.work(self._measure, self._groups):
-            for names, squares, part in share:
-                divergence += part
-                for name, square in zip(names, squares, strict=True):
-                    squared[name] += square
+        for group in self._groups:
+            error, scratch = group.difference(), (group.second, group.third)
+            for name, square in zip(group.names, group.squares(), strict=True):
+                squared[name] += square
+            divergence += self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
         for equation in self._sparse:
             squared[equation.name], part = equation.errors()
             divergence += part
         entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
         rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
         return Errors(rmse, divergence, sum(squared.values()))
-
-    def _measure(self, groups: Sequence[_Group]) -> list[tuple[list[str], list[float], float]]:
-        """For every group the names of its parts, their summed squares, and its divergence."""
-        found = []
-        for group in groups:
-            error, scratch = group.difference(), (group.second, group.third)
-            squares = group.squares()
-            part = self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
-            found.append((group.names, squares, part))
-        return found

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from pfn.compiler import Step
 from pfn.engines.batches import Batch, plan_batches
-from pfn.engines.crew import Crew
 from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import fixed_variables
@@ -32,7 +31,6 @@ class NumpyRun:
         self._network = problem.schedule.network
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         self._layout = Layout(self._network, problem.lengths, given)
-        self._crew = Crew()
         self._units = make_units(problem)
         self._fixed = fixed_variables(problem, self._layout)
         self._batches = plan_batches(problem, self._layout, self._fixed)
@@ -95,11 +93,10 @@ class NumpyRun:
                 blocks=make_blocks(declared, count, self._units, self._problem, sparse_data=self._has_sparse(declared)),
                 reconstruction=own,
                 problem=self._problem,
-                crew=self._crew,
             )
             start += sizes[declared]
         self._flat = flat
-        self._meter = ErrorMeter(self._equations, flat, self._problem, self._crew)
+        self._meter = ErrorMeter(self._equations, flat, self._problem)
 
     def _has_sparse(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))
@@ -157,7 +154,7 @@ class NumpyRun:
     def extrapolate(self, beta: float, number: int) -> None:
         """Momentum before a sweep, on all hidden values and the learned parameters that are due in it."""
         resting = [f"unit {unit.name}" for unit in self._units if number % unit.every]
-        self._state.extrapolate(beta, self._crew, resting)
+        self._state.extrapolate(beta, resting)
         for held in self._held.values():
             held.restore()
         for equation in self._equations.values():
@@ -314,7 +311,6 @@ class NumpyRun:
         self._batch_of, self._flat = {}, np.empty(0)
         self._meter.close()
         self._state.close()
-        self._crew.close()
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
@@ -325,6 +321,6 @@ class NumpyRun:
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off."""
-        self._state.resume(saved["state"], saved.get("previous"), self._crew)
+        self._state.resume(saved["state"], saved.get("previous"))
         for equation in self._equations.values():
             equation.values_changed()

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pfn.engines.crew import Crew
 from pfn.updates import momentum
 
 # Buffers start at multiples of this many bytes, so that runs give the same bits wherever they are allocated.
@@ -44,42 +43,37 @@ class State:
         """The flat values from one array to another, with what lies between."""
         return self.flat[self.places[first] : self.places[last] + self.arrays[last].size]
 
-    def _prepare_momentum(self, crew: Crew) -> np.ndarray:
-        """Room for the values of the sweep before, and the chunks that each thread works on."""
+    def _prepare_momentum(self) -> np.ndarray:
+        """Room for the values of the sweep before, and the chunks that are worked on."""
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
         floor = self._lowest()
-        chunks = [slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK)]
-        self._shares = [
-            [(self.flat[chunk], previous[chunk], floor[chunk] if floor.ndim else floor, scratch) for chunk in share]
-            for share in crew.shares(chunks)
-            for scratch in [aligned(min(CHUNK, self.flat.size), self.flat.dtype)]
+        scratch = aligned(min(CHUNK, self.flat.size), self.flat.dtype)
+        self._chunks = [
+            (self.flat[chunk], previous[chunk], floor[chunk] if floor.ndim else floor, scratch)
+            for chunk in (slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK))
         ]
         return previous
 
-    def extrapolate(self, beta: float, crew: Crew, resting: Sequence[str] = ()) -> None:
+    def extrapolate(self, beta: float, resting: Sequence[str] = ()) -> None:
         """Ratio momentum on everything but what rests; the first call only remembers the values."""
-        previous = self._prepare_momentum(crew) if self.previous is None else self.previous
+        previous = self._prepare_momentum() if self.previous is None else self.previous
         places = [slice(self.places[name], self.places[name] + self.arrays[name].size) for name in resting]
         kept = [(array[place], array[place].copy()) for place in places for array in (self.flat, previous)]
-
-        def task(share: Sequence[tuple[np.ndarray, ...]]) -> None:
-            for now, before, floor, scratch in share:
-                momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
-
-        crew.work(task, self._shares)
+        for now, before, floor, scratch in self._chunks:
+            momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
         for place, values in kept:
             place[:] = values
 
-    def resume(self, flat: np.ndarray, previous: np.ndarray | None, crew: Crew) -> None:
+    def resume(self, flat: np.ndarray, previous: np.ndarray | None) -> None:
         """Take over saved values; the floor is that of the start, which has its zeros in the same places."""
         if previous is not None:
-            self._prepare_momentum(crew)[:] = previous
+            self._prepare_momentum()[:] = previous
         self.flat[:] = flat
 
     def close(self) -> None:
         """Keep the values only."""
         self.previous = None
-        self._shares = []
+        self._chunks = []
 
     def _lowest(self) -> np.ndarray:
         """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""
