@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pfn.errors import PfnError
 from pfn.solve import load
@@ -26,9 +25,7 @@ def show(path: Path) -> None:
         result = load(path)
     except PfnError as error:
         raise click.ClickException(str(error)) from error
-    console = Console(highlight=False)
-    console.print(str(result.network), markup=False)
-    console.print(repr(result), markup=False)
+    click.echo(f"{result.network}\n\n{result!r}")
 
 
 if __name__ == "__main__":

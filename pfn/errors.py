@@ -14,7 +14,7 @@ class DataError(PfnError):
 
 
 class OptionError(PfnError):
-    """An option that does not exist, or a value that it cannot take."""
+    """An option with a value that it cannot take, or options that do not go together."""
 
 
 class FileError(PfnError):

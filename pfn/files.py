@@ -23,6 +23,10 @@ from pfn.network import Factorization, Network, Parameter, Slice, Sum, Term, Var
 # Raised when the content changes in a way that older versions of pfn cannot read.
 FORMAT = 1
 _KEY = "pfn"
+_HINTS = {
+    "checkpoint": " Continue a checkpoint with resume=path in pfn.infer or pfn.learn.",
+    "result": " Read a result with pfn.load(path).",
+}
 
 
 def write_file(path: Path, kind: str, arrays: Mapping[str, np.ndarray], content: Mapping[str, Any]) -> None:
@@ -76,7 +80,7 @@ def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, A
             f"{path}: written by a newer version of pfn (format {version}; this one reads up to {FORMAT}). Upgrade pfn."
         )
     if found != kind:
-        raise FileError(f"{path}: expected a {kind}, found a {found}.")
+        raise FileError(f"{path}: expected a {kind}, found a {found}.{_HINTS.get(found, '')}")
     try:
         return load_tensors(blob), content
     except (ValueError, safetensors.SafetensorError) as error:
@@ -181,4 +185,6 @@ def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:
         return arrays[name]
     kind, order = (sp.csc_array, "csc") if f"{name}\ncsc" in arrays else (sp.csr_array, "csr")
     data, indices, indptr = (arrays[f"{name}\n{part}"] for part in ("data", "indices", "indptr"))
-    return kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"]))
+    matrix = kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"]))
+    matrix.check_format(full_check=True)  # indices out of range would crash later, without a word
+    return matrix

@@ -1,6 +1,6 @@
-"""Variables that are observed throughout: used where they lie, never written to, sparse ones kept sparse."""
+"""Observations at work: variables observed throughout, used where they lie, and those observed in part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,3 +53,37 @@ def _may_stay_sparse(name: str, problem: Problem) -> bool:
         if not alone or any(lags) or sparse_map:
             return False
     return problem.divergence.unit_denominator
+
+
+class Held:
+    """The observations of a variable: put back after every change."""
+
+    def __init__(self, values: np.ndarray, observed: np.ndarray, mask: np.ndarray) -> None:
+        self._values, self._observed, self._mask = values, observed, mask
+
+    def restore(self) -> None:
+        """Put the observed entries back."""
+        np.copyto(self._values, self._observed, where=self._mask)
+
+
+def held_variables(problem: Problem, layout: Layout, arrays: Mapping[str, np.ndarray]) -> dict[str, Held]:
+    """What is put back into the variables that are observed in part, or until they are released."""
+    held = {}
+    for name in problem.observed.keys() & arrays.keys():
+        observed = _observed(name, problem, layout, arrays[name])
+        mask = ~np.isnan(observed)
+        if mask.any():
+            held[name] = Held(arrays[name], observed, mask)
+            held[name].restore()
+    return held
+
+
+def _observed(name: str, problem: Problem, layout: Layout, values: np.ndarray) -> np.ndarray:
+    """The observations where their variable lies: the user's own array if it has that shape."""
+    pieces = problem.observed[name]
+    if layout.single and pieces[0].shape == values.shape:
+        return dense(pieces[0])
+    observed = np.full(values.shape, np.nan, values.dtype)
+    for sequence, piece in enumerate(pieces):
+        observed[:, layout.slots(name, sequence)][:, : piece.shape[1]] = dense(piece)
+    return observed

@@ -13,8 +13,6 @@ import numpy as np
 
 from pfn.network import Columns, Factorization, Network, Slice
 
-Indices = np.ndarray
-
 
 class Layout:
     """The slots of all variables and equations for sequences of the given lengths."""

@@ -4,13 +4,14 @@ All copies of a parent start from its value, so the mean of the updated copies i
 their factors. "updated" averages the copies of this pass; "all" counts the others with the current value.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfn.engines.equations import Equation
 from pfn.engines.layout import Layout
+from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch
 
 
@@ -38,17 +39,6 @@ class Copies(NamedTuple):
         current = np.where(updated == 0, 1.0, current)
         reciprocal = 1 / np.maximum(current + updated, 1.0)
         return Counts(current.astype(self.dtype), reciprocal.astype(self.dtype))
-
-
-class Held:
-    """The observations of a variable: put back after every change."""
-
-    def __init__(self, values: np.ndarray, observed: np.ndarray, mask: np.ndarray) -> None:
-        self._values, self._observed, self._mask = values, observed, mask
-
-    def restore(self) -> None:
-        """Put the observed entries back."""
-        np.copyto(self._values, self._observed, where=self._mask)
 
 
 class ParentMean:
@@ -162,3 +152,20 @@ def count_copies(layout: Layout, name: str, role: str, *, averaging: str, dtype:
                     else:
                         others += touched
     return Copies(by_equation, others, averaging, dtype)
+
+
+def make_means(
+    arrays: Mapping[str, Any], equations: dict[str, Equation], layout: Layout, problem: Problem
+) -> tuple[dict[str, ParentMean], dict[str, ChildMean]]:
+    """The means of all variables that change, as parents and as children, by name."""
+    changing = [name for name in arrays if name in problem.start]
+
+    def copies(name: str, role: str) -> Copies:
+        return count_copies(layout, name, role, averaging=problem.averaging, dtype=problem.dtype)
+
+    parents = {piece.variable for equation in equations.values() for piece in equation.parents}
+    children = {piece.variable for equation in equations.values() for piece in equation.children}
+    return (
+        {n: ParentMean(arrays[n], equations, n, copies(n, "parents")) for n in changing if n in parents},
+        {n: ChildMean(arrays[n], equations, n, copies(n, "children")) for n in changing if n in children},
+    )

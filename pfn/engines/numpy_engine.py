@@ -11,9 +11,9 @@ from pfn.compiler import Step
 from pfn.engines.batches import Batch, plan_batches
 from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
-from pfn.engines.fixed import fixed_variables
+from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.layout import Layout
-from pfn.engines.means import ChildMean, Copies, Held, ParentMean, count_copies
+from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, dense
 from pfn.engines.sparse_equations import SparseChildEquation
@@ -37,9 +37,9 @@ class NumpyRun:
         self._allocate()
         self._fill()
         self._make_equations()
-        self._make_means()
+        self._parent_means, self._child_means = make_means(self._arrays, self._equations, self._layout, problem)
         self._bind_scratch()
-        self._held = self._observations()
+        self._held: dict[str, Held] = held_variables(problem, self._layout, self._state.arrays)
         self._bind_steps()
         for equation in self._equations.values():
             equation.values_changed()
@@ -104,25 +104,6 @@ class NumpyRun:
     def _has_sparse_child(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[child.variable.name]) for child in equation.children)
 
-    def _make_means(self) -> None:
-        def copies(name: str, role: str) -> Copies:
-            averaging, dtype = self._problem.averaging, self._problem.dtype
-            return count_copies(self._layout, name, role, averaging=averaging, dtype=dtype)
-
-        free = [name for name in self._arrays if name not in self._fixed]
-        parents = {piece.variable for e in self._equations.values() for piece in e.parents}
-        children = {piece.variable for e in self._equations.values() for piece in e.children}
-        self._parent_means = {
-            name: ParentMean(self._arrays[name], self._equations, name, copies(name, "parents"))
-            for name in free
-            if name in parents
-        }
-        self._child_means = {
-            name: ChildMean(self._arrays[name], self._equations, name, copies(name, "children"))
-            for name in free
-            if name in children
-        }
-
     def _bind_scratch(self) -> None:
         scratch = Scratch(self._problem.dtype)
         workers: list[Any] = [*self._equations.values(), *self._parent_means.values(), self._meter]
@@ -130,22 +111,6 @@ class NumpyRun:
             worker.reserve(scratch)
         for worker in workers:
             worker.bind(scratch)
-
-    def _observations(self) -> dict[str, Held]:
-        """What is put back into partly observed variables."""
-        held = {}
-        for name, arrays in self._problem.observed.items():
-            if name in self._fixed:
-                continue
-            values = self._arrays[name]
-            observed = np.full(values.shape, np.nan, values.dtype)
-            for sequence, array in enumerate(arrays):
-                observed[:, self._layout.slots(name, sequence)][:, : array.shape[1]] = dense(array)
-            mask = ~np.isnan(observed)
-            if mask.any():
-                held[name] = Held(values, observed, mask)
-                held[name].restore()
-        return held
 
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""

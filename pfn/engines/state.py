@@ -46,12 +46,9 @@ class State:
     def _prepare_momentum(self) -> np.ndarray:
         """Room for the values of the sweep before, and the chunks that are worked on."""
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
-        floor = self._lowest()
         scratch = aligned(min(CHUNK, self.flat.size), self.flat.dtype)
-        self._chunks = [
-            (self.flat[chunk], previous[chunk], floor[chunk] if floor.ndim else floor, scratch)
-            for chunk in (slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK))
-        ]
+        chunks = [slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK)]
+        self._chunks = [(self.flat[c], previous[c], self._lowest(self.flat[c]), scratch) for c in chunks]
         return previous
 
     def extrapolate(self, beta: float, resting: Sequence[str] = ()) -> None:
@@ -75,12 +72,11 @@ class State:
         self.previous = None
         self._chunks = []
 
-    def _lowest(self) -> np.ndarray:
+    @staticmethod
+    def _lowest(values: np.ndarray) -> np.ndarray:
         """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""
-        floor = np.asarray(momentum.FLOORS[self.flat.dtype], dtype=self.flat.dtype)
-        if all(array.all() for array in self.arrays.values()):
-            return floor
-        return np.where(self.flat == 0, self.flat.dtype.type(0), floor)
+        floor = np.asarray(momentum.FLOORS[values.dtype], dtype=values.dtype)
+        return floor if values.all() else np.where(values == 0, values.dtype.type(0), floor)
 
 
 class Scratch:

@@ -13,7 +13,7 @@ from pfn.network.columns import Columns, columns_for
 from pfn.network.factorization import Factorization
 from pfn.network.parameter import Parameter
 from pfn.network.validation import check_network
-from pfn.network.variable import Variable, check_name
+from pfn.network.variable import Slice, Variable, check_name, shown
 
 Declared = Variable | Parameter | Factorization
 
@@ -37,8 +37,10 @@ class Network:
             check_name(name, "a network")
         for item in factorizations:
             if not isinstance(item, Factorization):
+                several = " Unpack a list of them: Network(*factorizations)." if isinstance(item, list | tuple) else ""
                 raise DeclarationError(
-                    f"Network takes factorizations, found {item!r}. Write pfn.Factorization(x[t], W @ h[t])."
+                    "Network takes factorizations such as pfn.Factorization(x[t], W @ h[t]), "
+                    f"found {shown(item)}.{several}"
                 )
         named = (item if item.name else item.named(f"eq{number}") for number, item in enumerate(factorizations, 1))
         object.__setattr__(self, "factorizations", tuple(named))
@@ -123,6 +125,8 @@ class Network:
 
     def __getitem__(self, item: Declared | str) -> Declared:
         """The declared object with this name; an object stands for itself."""
+        if isinstance(item, Slice):
+            raise DeclarationError(f"{item} is a slice: use the variable {item.variable.name} itself.")
         name = item if isinstance(item, str) else getattr(item, "name", None)
         found = self._namespace.get(name) if isinstance(name, str) else None
         if isinstance(item, Factorization) and found is None:

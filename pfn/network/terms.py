@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from pfn.errors import DeclarationError
-from pfn.network.variable import Slice
+from pfn.network.variable import Slice, shown
 
 if TYPE_CHECKING:
     from pfn.network.parameter import Parameter
@@ -68,5 +68,5 @@ def as_terms(item: object) -> tuple[Term, ...]:
     if isinstance(item, Sum):
         return item.terms
     raise DeclarationError(
-        f"the right-hand side of an equation must be terms such as W @ h[t] + V @ g[t - 1], found {item!r}."
+        f"the right-hand side of an equation must be terms such as W @ h[t] + V @ g[t - 1], found {shown(item)}."
     )

@@ -1,5 +1,6 @@
 """The checks on a whole network; those on one equation are made with the equation."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import networkx as nx
@@ -82,7 +83,7 @@ def _normalization(equation: Factorization) -> tuple[object, ...]:
     if equation.normalize in ("subcolumns", "balanced"):
         return (equation.normalize, tuple((part.start, part.stop) for part in equation.parts))
     if equation.normalize == "sequences":
-        return (equation.normalize, frozenset(p for p in equation.parameters if p.learn))
+        return (equation.normalize, frozenset(Counter(p for p in equation.parameters if p.learn).items()))
     return (equation.normalize,)
 
 

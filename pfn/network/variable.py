@@ -89,7 +89,14 @@ def as_slice(item: object, what: str) -> Slice:
         return Slice(item, 0)
     if isinstance(item, Slice):
         return item
-    raise DeclarationError(f"{what} must be a slice such as x[t], found {item!r}.")
+    raise DeclarationError(f"{what} must be a slice such as x[t], found {shown(item)}.")
+
+
+def shown(item: object) -> str:
+    """Anything a user may have passed, on one line."""
+    shape = getattr(item, "shape", None)
+    array = isinstance(shape, tuple) and hasattr(item, "dtype")
+    return repr(item) if not array else f"{type(item).__name__} of shape {shape}"
 
 
 def check_name(name: object, what: str) -> None:

@@ -4,14 +4,15 @@ import warnings
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from pfn.errors import DataError, OptionError
+from pfn.errors import DataError, FileError, OptionError
 from pfn.network import Factorization, Network
-from pfn.solve.data import Observations, check_observations, numbers
+from pfn.solve.data import Observations, check_observations, find, numbers
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.progress import Bar, make_bar
@@ -103,7 +104,9 @@ def _ask(
     *, network: Network, data: Any, method: Any, restarts: int, progress: Any, learning: bool, **common: Any
 ) -> Result:
     if not isinstance(network, Network):
-        raise OptionError(f"network must be a pfn.Network, found {type(network).__name__}.")
+        raise OptionError(
+            f"network must be a pfn.Network, found {type(network).__name__}. Wrap equations in pfn.Network(…)."
+        )
     chosen = as_method(method)
     chosen.check(network)
     check_count(restarts, "restarts", 1)
@@ -131,6 +134,7 @@ def _request(
     dtype = _dtype(common["dtype"])
     observations = check_observations(network, data, dtype)
     paths = {name: _path(name, common[name]) for name in ("checkpoint", "resume")}
+    _check_checkpoint(paths["checkpoint"])
     return Request(
         network=network,
         observations=observations,
@@ -175,6 +179,12 @@ def _path(name: str, path: Any) -> str | None:
     return str(fspath(path))
 
 
+def _check_checkpoint(path: str | None) -> None:
+    """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
+    if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
+        raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
+
+
 def _dtype(dtype: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
@@ -192,7 +202,7 @@ def _weights(network: Network, weights: Any, observations: Observations) -> dict
         raise OptionError(f"weights must be a mapping such as {{'eq1': numbers}}, found {type(weights).__name__}.")
     checked = {}
     for key, given in weights.items():
-        equation = network[key]
+        equation = find(network, key, "weights")
         if not isinstance(equation, Factorization):
             raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
         pieces = observations.per_sequence(given, f"weights of {equation.name}")

@@ -1,11 +1,13 @@
 """Checkpoints: everything the next sweep depends on, in one file that is replaced as a whole."""
 
 import hashlib
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from pfn.engines import dense
 from pfn.errors import FileError
 from pfn.files import network_to_json, read_file, write_file
 from pfn.solve.request import Method, Request
@@ -27,34 +29,41 @@ class Checkpoint:
     def write(self, state: dict[str, np.ndarray]) -> None:
         """Replace the file by one with this state."""
         assert self._request.checkpoint is not None  # `due` asked
-        write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint()})
+        write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint})
 
     def read(self) -> dict[str, np.ndarray]:
         """The state saved in the file to resume, which must be of the same question."""
         assert self._request.resume is not None  # the caller asked
         path = Path(self._request.resume)
         arrays, content = read_file(path, KIND)
-        if content.get("run") != self._fingerprint():
+        if content.get("run") != self._fingerprint:
             raise FileError(
                 f"{path}: this checkpoint belongs to another run: the network, the data, the starting values, the "
                 "weights, the method, the seed and the dtype must be those of the run that wrote it."
             )
         return arrays
 
+    @cached_property
     def _fingerprint(self) -> str:
         """Equal for equal questions."""
         request, digest = self._request, hashlib.blake2b(digest_size=16)
         text = (network_to_json(request.network), self._method, request.seed, request.dtype, request.engine)
         digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
         for parameter in request.network.parameters:
-            if parameter.value is not None:
-                digest.update(np.ascontiguousarray(dense(parameter.value)).tobytes())
-            if parameter.prior is not None:
-                digest.update(np.ascontiguousarray(parameter.prior).tobytes())
+            for matrix in (parameter.value, parameter.prior):
+                digest.update(b"none" if matrix is None else _content(matrix))
         for group in (request.observations.arrays, request.weights, request.initial):
             for name, arrays in sorted(group.items()):
                 digest.update(name.encode())
                 for array in arrays if isinstance(arrays, list | tuple) else [arrays]:
-                    hidden = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else False
-                    digest.update(np.where(hidden, np.nan, np.ascontiguousarray(dense(array), dtype=float)).tobytes())
+                    digest.update(_content(array))
         return digest.hexdigest()
+
+
+def _content(values: Any) -> bytes:
+    """What an array or a sparse matrix holds, hidden and masked entries included."""
+    if sp.issparse(values):
+        matrix = sp.csr_array(values)
+        return b"".join(part.tobytes() for part in (matrix.data, matrix.indices, matrix.indptr))
+    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False
+    return np.where(masked, np.nan, np.asarray(values, dtype=float)).tobytes()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.errors import DataError, DeclarationError
-from pfn.network import Network, Variable
+from pfn.errors import DataError, DeclarationError, OptionError
+from pfn.network import Factorization, Network, Parameter, Variable
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,14 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
+def find(network: Network, key: Any, option: str) -> Variable | Parameter | Factorization:
+    """What a key of an option stands for."""
+    try:
+        return network[key]
+    except DeclarationError as error:
+        raise OptionError(f"{option}: {error}") from error
+
+
 def find_variable(network: Network, key: Any) -> Variable:
     """The variable meant by a key of the data."""
     try:
@@ -85,7 +93,7 @@ def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequenc
     if array.ndim != 2 or array.shape[0] != variable.size:
         raise DataError(
             f"{what}: expected an array of shape ({variable.size}, columns), components down and time to the "
-            f"right, found the shape {array.shape}.{_shape_hint(array, variable)}"
+            f"right, found the shape {array.shape}.{_shape_hint(array, variable, sequence is not None)}"
         )
     if array.shape[1] == 0:
         raise DataError(f"{what}: the array has no columns. Give at least one; NaN marks hidden entries.")
@@ -127,7 +135,9 @@ def numbers(values: object, what: str) -> np.ndarray:
     return array
 
 
-def _shape_hint(array: np.ndarray, variable: Variable) -> str:
+def _shape_hint(array: np.ndarray, variable: Variable, in_list: bool) -> str:
+    if in_list and array.ndim < 2:
+        return " A list stands for several sequences: for one matrix use np.array(list)."
     if array.ndim == 1 and array.shape[0] == variable.size:
         return " For a single column use array[:, None]."
     if array.ndim == 2 and array.shape[1] == variable.size:
@@ -143,6 +153,11 @@ def refuse_bad_entries(array: np.ndarray, original: np.ndarray, what: str) -> No
         wrong = (array < 0) | np.isinf(array)
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
+        if np.isfinite(original[row, column]) and original[row, column] > 0:
+            raise DataError(
+                f"{what}: {original[row, column]} at component {row}, column {column} is too large for {array.dtype}. "
+                "Scale the data down, or use dtype='float64'."
+            )
         raise DataError(
             f"{what}: entries must be finite and non-negative, or NaN where hidden; found "
             f"{original[row, column]} at component {row}, column {column} "
@@ -187,7 +202,7 @@ def _length_from_upper(network: Network, given: Mapping[str, int], sequence: int
     """Without an observed bottom variable, the T that gives every observed variable its columns."""
     pieces = [p for e in network.factorizations for p in (*e.children, *e.parents)]
     most = max(given.values()) + sum(abs(piece.lag) for piece in pieces)
-    for length in range(1, most + 1):
+    for length in range(max(given.values()), most + 1):
         touched = network.columns(length).variables
         if all(touched[name].stop == count for name, count in given.items()):
             return length

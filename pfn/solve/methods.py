@@ -8,6 +8,7 @@ from pfn.compiler import compile_network
 from pfn.errors import OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.solve import propagation
+from pfn.solve.data import find
 from pfn.solve.ramps import Ramp, check_count, check_number
 from pfn.solve.request import Answer, Method, Request
 
@@ -57,6 +58,9 @@ class Propagate:
             check_number(getattr(self, option), f"Propagate: {option}", 0.0, None)
             if not getattr(self, option):
                 raise OptionError(f"Propagate: {option} must be greater than 0, found 0. The default is small enough.")
+        for option in ("release", "learn_every", "sparseness"):
+            if isinstance(getattr(self, option), Mapping):  # a copy of its own, which nobody else can change
+                object.__setattr__(self, option, dict(getattr(self, option)))
         for option in ("release", "learn_every"):
             self._check_counts(option, 1 if option == "learn_every" else 0)
         sparseness = self.sparseness
@@ -70,6 +74,9 @@ class Propagate:
         for key, count in mapping.items():
             check_count(count, f"Propagate: {option} of {getattr(key, 'name', key)}", least)
 
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     def check(self, network: Network) -> None:
         """Refuse networks with cycles through time, and names that the network does not have."""
         if self.name not in network.methods:
@@ -80,7 +87,7 @@ class Propagate:
         """The same options with the network's own names in place of objects."""
         return replace(
             self,
-            release={network.variable(key).name: n for key, n in self.release.items()},
+            release={_variable(network, key): n for key, n in self.release.items()},
             learn_every={_parameter(network, key): n for key, n in self.learn_every.items()},
             sparseness=(
                 {_equation(network, key): value for key, value in self.sparseness.items()}
@@ -117,15 +124,22 @@ def _check_sparseness(value: object) -> None:
         check_number(value, "Propagate: sparseness", 0.0, 1.0)
 
 
+def _variable(network: Network, key: Any) -> str:
+    item = find(network, key, "Propagate: release")
+    if not isinstance(item, Variable):
+        raise OptionError(f"Propagate: release takes variables, found {item.name}.")
+    return item.name
+
+
 def _parameter(network: Network, key: Any) -> str:
-    item = network[key]
+    item = find(network, key, "Propagate: learn_every")
     if not isinstance(item, Parameter) or not item.learn:
         raise OptionError(f"Propagate: learn_every takes learned parameters, found {item.name}.")
     return item.name
 
 
 def _equation(network: Network, key: Any) -> str:
-    item = network[key]
+    item = find(network, key, "Propagate: sparseness")
     if not isinstance(item, Factorization):
         raise OptionError(f"Propagate: sparseness takes factorizations, found {item.name}.")
     return item.name

@@ -52,8 +52,11 @@ class Values(Mapping[str, Any]):
 
 def run(request: Request, method: "Propagate") -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
-    with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
-        return _Run(request, method).sweep_all()
+    work = _Run(request, method)
+    try:
+        return work.sweep_all()
+    finally:
+        work.engine.close()
 
 
 class _Run:
@@ -70,7 +73,8 @@ class _Run:
         if request.resume is not None:
             self._resume()
         elif method.start == "levels":
-            self.engine.fit_levels(LEVEL_ROUNDS, self._sparseness(0))
+            with np.errstate(all="ignore"):
+                self.engine.fit_levels(LEVEL_ROUNDS, self._sparseness(0))
 
     def sweep_all(self) -> Answer:
         request = self.request
@@ -89,10 +93,11 @@ class _Run:
         for name, sweep in self.method.release.items():
             if number == sweep:
                 self.engine.release(str(name))
-        if self.method.acceleration:
-            self.engine.extrapolate(strength(self.steps), number)
         before = self.errors
-        self.errors = self.engine.sweep(number, self._sparseness(number))
+        with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
+            if self.method.acceleration:
+                self.engine.extrapolate(strength(self.steps), number)
+            self.errors = self.engine.sweep(number, self._sparseness(number))
         self._check_finite(number)
         rose = before is not None and self.errors.divergence > before.divergence
         self.steps = 0 if rose else self.steps + 1
@@ -112,7 +117,7 @@ class _Run:
                 raise NumericalError(
                     f"{name}: {equation}: the values became {'NaN' if error != error else 'infinite'} in sweep "
                     f"{number}. The data or starting values are too large for {self.request.dtype}: scale them "
-                    "down, or use dtype='float64'."
+                    f"down{', or use float64' if self.request.dtype != np.float64 else ''}."
                 )
 
     def _reason(self, *, asked_to_stop: bool = False) -> str | None:
@@ -127,7 +132,9 @@ class _Run:
             return f"the RMSE of every equation is below the tolerance {request.tolerance:g}"
         if self._stalled():
             return f"the divergence changed by less than {request.stall:g} over {STALL_SWEEPS} sweeps"
-        if self.done >= request.iterations:
+        if self.done > request.iterations:
+            return f"the checkpoint had more than the {request.iterations} sweeps asked for"
+        if self.done == request.iterations:
             return f"all {request.iterations} sweeps were done"
         if asked_to_stop:
             return f"the callback asked to stop after sweep {self.done - 1}"

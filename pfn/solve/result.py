@@ -117,6 +117,7 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
     for parameter in network.parameters:
         kept = any(key in arrays for key in (f"learned/{parameter.name}", f"learned/{parameter.name}\ndata"))
         values[parameter.name] = matrix_from_arrays(f"learned/{parameter.name}", arrays) if kept else parameter.value
+    _check_shapes(network, values)
     rmse = dict(zip((e.name for e in network.factorizations), arrays["history/rmse"], strict=True))
     return Result(
         network=network,
@@ -129,6 +130,18 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
         interrupted=content["interrupted"],
         settings=content["settings"],
     )
+
+
+def _check_shapes(network: Network, values: Mapping[str, Any]) -> None:
+    """Refuse values that are not those of the network."""
+    for variable in network.variables:
+        pieces = values[variable.name]
+        for piece in pieces if isinstance(pieces, list) else [pieces]:
+            if piece.ndim != 2 or piece.shape[0] != variable.size:
+                raise ValueError(f"{variable.name} has the shape {piece.shape}")
+    for parameter in network.parameters:
+        if values[parameter.name].shape != parameter.shape:
+            raise ValueError(f"{parameter.name} has the shape {values[parameter.name].shape}")
 
 
 def _shape(value: Any) -> str:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from pfn.engines import has_hidden
 from pfn.errors import DataError, OptionError
 from pfn.network import Network, Parameter, Variable
-from pfn.solve.data import Observations, numbers, refuse_bad_entries
+from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
 from pfn.updates import normalize
 
 
@@ -22,7 +22,7 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
         raise OptionError(f"initial must be a mapping such as {{h: array}}, found {type(initial).__name__}.")
     named = {}
     for key, values in initial.items():
-        item = network[key]
+        item = find(network, key, "initial")
         if not isinstance(item, Variable | Parameter):
             raise DataError(f"initial: {item.name} is an equation; give starting values for variables or parameters.")
         if item.name in named:

@@ -74,7 +74,12 @@ def test_an_unknown_name_with_a_close_one() -> None:
         chain()["abve"]
 
 
-@pytest.mark.parametrize("item", ["zzz", 5, None, x[t]])
+def test_a_slice_is_no_name() -> None:
+    with refused("x[t] is a slice: use the variable x itself."):
+        chain()[x[t]]  # type: ignore[index]  # the mistake under test
+
+
+@pytest.mark.parametrize("item", ["zzz", 5, None])
 def test_an_unknown_name(item: object) -> None:
     shown = item if isinstance(item, str) else repr(item)
     with refused(f"the network has nothing called {shown}. It has x, h, g, W, V, eq1, above."):

@@ -26,7 +26,8 @@ def test_no_equation() -> None:
 
 @pytest.mark.parametrize("item", [a, "eq", [equation(a, b)], None])
 def test_something_else_than_an_equation(item: Factorization) -> None:
-    with refused(f"Network takes factorizations, found {item!r}. Write pfn.Factorization(x[t], W @ h[t])."):
+    unpack = " Unpack a list of them: Network(*factorizations)." if isinstance(item, list) else ""
+    with refused(f"Network takes factorizations such as pfn.Factorization(x[t], W @ h[t]), found {item!r}.{unpack}"):
         Network(equation(a, b), item)
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import pfn
-from pfn import DataError, DeclarationError, OptionError, PfnError
+from pfn import DataError, OptionError, PfnError
 from tests.network.refusal import refused
 from tests.solve.cases import MACHINE, numbers, parts_based, states
 
@@ -78,7 +78,7 @@ def test_unknown_option(options: dict[str, Any]) -> None:
 
 
 def test_not_a_network() -> None:
-    with refused("network must be a pfn.Network, found Factorization.", OptionError):
+    with refused("network must be a pfn.Network, found Factorization. Wrap equations in pfn.Network(…).", OptionError):
         pfn.infer(MACHINE.factorizations[0], {"x": X})  # type: ignore[arg-type]  # that is the point
 
 
@@ -123,12 +123,18 @@ def test_unknown_option_of_propagate() -> None:
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (pfn.Propagate(release={"y": 1}), "the network has nothing called y. It has x, h, W, eq1."),
-        (pfn.Propagate(release={"W": 1}), "W is not a variable of the network. Its variables are x, h."),
-        (pfn.Propagate(learn_every={"V": 1}), "the network has nothing called V. It has x, h, W, eq1."),
+        (pfn.Propagate(release={"y": 1}), "Propagate: release: the network has nothing called y. It has x, h, W, eq1."),
+        (pfn.Propagate(release={"W": 1}), "Propagate: release takes variables, found W."),
+        (
+            pfn.Propagate(learn_every={"V": 1}),
+            "Propagate: learn_every: the network has nothing called V. It has x, h, W, eq1.",
+        ),
         (pfn.Propagate(learn_every={"x": 2}), "Propagate: learn_every takes learned parameters, found x."),
         (pfn.Propagate(learn_every={"W": 2}), "Propagate: learn_every takes learned parameters, found W."),
-        (pfn.Propagate(sparseness={"eq2": 0.1}), "the network has nothing called eq2. Did you mean eq1?"),
+        (
+            pfn.Propagate(sparseness={"eq2": 0.1}),
+            "Propagate: sparseness: the network has nothing called eq2. Did you mean eq1?",
+        ),
         (pfn.Propagate(sparseness={"x": 0.1}), "Propagate: sparseness takes factorizations, found x."),
     ],
 )
@@ -176,7 +182,7 @@ def test_weights(weights: Any, message: str) -> None:
 
 
 def test_weights_of_something_unknown() -> None:
-    with refused("the network has nothing called eq2. Did you mean eq1?", PfnError):
+    with refused("weights: the network has nothing called eq2. Did you mean eq1?", OptionError):
         pfn.infer(MACHINE, {"x": X}, weights={"eq2": np.ones(5)})
 
 
@@ -247,7 +253,7 @@ def test_initial_beside_lists() -> None:
 
 
 def test_initial_of_something_unknown() -> None:
-    with refused("the network has nothing called g. It has x, h, W, eq1.", DeclarationError):
+    with refused("initial: the network has nothing called g. It has x, h, W, eq1.", OptionError):
         pfn.infer(MACHINE, {"x": X}, initial={"g": 1})
 
 

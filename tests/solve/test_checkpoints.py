@@ -200,7 +200,7 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
     with refused(f"{path}: cannot be read: No such file or directory.", FileError):
         run(resume=path)
     run().save(path)
-    with refused(f"{path}: expected a checkpoint, found a result.", FileError):
+    with refused(f"{path}: expected a checkpoint, found a result. Read a result with pfn.load(path).", FileError):
         run(resume=path)
     run(checkpoint=path)
     path.write_bytes(path.read_bytes()[:-1])
