@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 import pfn
-from pfn.models.targets import Target, TargetKind, TargetModel, whole_numbers
+from pfn.models.targets import Target, TargetKind, TargetModel, whole_number
 from pfn.models.tracking import model_of
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -54,7 +55,7 @@ def simulate_targets(
     if isinstance(targets, Iterable):
         placed = tuple(placed_target(model, target, length) for target in targets)
     else:
-        (count,) = whole_numbers((targets,), "simulate_targets: the number of targets", pfn.OptionError)
+        count = whole_number(targets, "simulate_targets: the number of targets", pfn.OptionError)
         placed = tuple(_random_target(model, length, for_targets) for _ in range(count))
     truth = superposition(model, placed, length)
     observed = truth["x1"] + for_noise.uniform(0.0, noise, truth["x1"].shape)
@@ -155,7 +156,7 @@ def _random_target(model: TargetModel, length: int, rng: np.random.Generator) ->
 
 
 def _check_options(length: object, noise: object) -> None:
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise pfn.OptionError(f"simulate_targets: length must be a number of slices, at least 1, found {length!r}.")
-    if not isinstance(noise, int | float) or not isfinite(noise) or noise < 0:
+    if whole_number(length, "simulate_targets: length", pfn.OptionError) < 1:
+        raise pfn.OptionError("simulate_targets: length must be at least 1 slice, found 0.")
+    if not isinstance(noise, Real) or not isfinite(noise) or noise < 0:
         raise pfn.OptionError(f"simulate_targets: noise must be a number >= 0, found {noise!r}.")

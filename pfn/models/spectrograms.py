@@ -1,6 +1,6 @@
 """Section 6: a hierarchy of ever sparser activations over a spectrogram; convolutive NMF is its lowest level."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,12 @@ def _sequences(level: int, below: pfn.Variable, above: pfn.Variable, lags: Seque
     return pfn.Factorization(below[pfn.t], terms, normalize="sequences")
 
 
-def top_down(result: pfn.Result, level: int) -> Any:
+def top_down(result: pfn.Result, level: int, *, components: int | Iterable[int] | None = None) -> Any:
     """The spectrogram that the activations of one level alone explain, propagated down with the learned matrices.
 
     `result` comes from `learn` or `infer` on a `spectrogram_hierarchy`; `level` counts from x1, so that 4 starts
-    from x4. An array like x1, or a list of them where there were several sequences.
+    from x4. With `components`, only that one or those of the level count, numbered from 0: their share of the
+    sound. The answer is an array like x1, or a list of them where there were several sequences.
 
     >>> network = spectrogram_hierarchy(3, (2, 2), (2, 2), (1, 2))
     >>> result = pfn.learn(network, {"x1": np.eye(3)}, iterations=10, progress=False)
@@ -55,9 +56,10 @@ def top_down(result: pfn.Result, level: int) -> Any:
     """
     equations = _equations_up_to(level, result)
     activations = result[f"x{level}"]
+    kept = _kept(components, equations[-1].parents[0].variable)
     if isinstance(activations, list):
-        return [_descend(values, equations, result) for values in activations]
-    return _descend(activations, equations, result)
+        return [_descend(values * kept, equations, result) for values in activations]
+    return _descend(activations * kept, equations, result)
 
 
 def _descend(values: Any, equations: Sequence[pfn.Factorization], result: pfn.Result) -> Any:
@@ -91,6 +93,21 @@ def _equations_up_to(level: int, result: pfn.Result) -> tuple[pfn.Factorization,
             "Level 1 is the observation itself."
         )
     return equations[: level - 1]
+
+
+def _kept(components: int | Iterable[int] | None, variable: pfn.Variable) -> np.ndarray:
+    """A column that is true where a component counts."""
+    everything = np.arange(variable.size)[:, None]
+    if components is None:
+        return everything >= 0
+    chosen = list(components) if isinstance(components, Iterable) else [components]
+    for component in chosen:
+        if not _is_whole(component) or not 0 <= component < variable.size:
+            raise pfn.OptionError(
+                f"top_down: components of {variable.name} must be whole numbers from 0 to {variable.size - 1}, "
+                f"found {component!r}."
+            )
+    return np.isin(everything, chosen)
 
 
 def _check_levels(**given: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from numbers import Real
 from operator import index
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ class TargetKind:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise pfn.DeclarationError(f"TargetKind: its name must be a non-empty string, found {self.name!r}.")
-        rows = whole_numbers(self.emission, f"TargetKind {self.name}: emission")
+        rows = whole_numbers(self.emission, f"TargetKind {self.name}: its emitted rows", pfn.DeclarationError)
         if not rows:
             raise pfn.DeclarationError(
                 f"TargetKind {self.name}: emission must have a row for each state, found none. Give at least one."
@@ -84,18 +85,21 @@ class Target:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str):
             raise pfn.DataError(f"Target: its kind must be the name of one, found {self.kind!r}. Write kind.name.")
-        (start,) = whole_numbers((self.start,), f"{self}: its first slice", pfn.DataError)
-        if not isinstance(self.magnitude, int | float) or not (isfinite(self.magnitude) and self.magnitude > 0):
+        if not isinstance(self.magnitude, Real) or not (isfinite(self.magnitude) and self.magnitude > 0):
             raise pfn.DataError(f"{self}: its magnitude must be a positive number, found {self.magnitude!r}.")
-        positions = whole_numbers(self.positions, f"{self}: its positions", pfn.DataError)
-        states = whole_numbers(self.states, f"{self}: its states", pfn.DataError)
-        if not positions or len(states) not in (0, len(positions)):
+        checked = {
+            "start": whole_number(self.start, f"{self}: its first slice", pfn.DataError),
+            "positions": whole_numbers(self.positions, f"{self}: its positions", pfn.DataError),
+            "states": whole_numbers(self.states, f"{self}: its states", pfn.DataError),
+            "magnitude": float(self.magnitude),
+        }
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+        if not self.positions or len(self.states) not in (0, len(self.positions)):
             raise pfn.DataError(
                 f"{self}: one position, and one state if states are given, is needed for every slice of its life, "
-                f"found {len(positions)} positions and {len(states)} states."
+                f"found {len(self.positions)} positions and {len(self.states)} states."
             )
-        for field, value in {"start": start, "positions": positions, "states": states}.items():
-            object.__setattr__(self, field, value)
 
     @property
     def end(self) -> int:
@@ -125,7 +129,7 @@ class TargetModel:
 
     def __post_init__(self) -> None:
         for name in ("positions", "pattern_size"):
-            (size,) = whole_numbers((getattr(self, name),), f"tracking_network: {name}")
+            size = whole_number(getattr(self, name), f"tracking_network: {name}", pfn.DeclarationError)
             if size < 1:
                 raise pfn.DeclarationError(f"tracking_network: {name} must be at least 1, found {size}.")
         if not self.kinds:
@@ -210,19 +214,25 @@ class TargetModel:
     @property
     def position_machine(self) -> StateMachine:
         """The state diagram of the positions, which W2 is the matrix of."""
-        names = {None: OFF, **{place: str(place) for place in range(self.positions)}}
+        places = [str(place) for place in range(self.positions)]
+        names: dict[int | None, str] = {**dict(enumerate(places)), None: OFF}
         pairs = [(names[source], names[target]) for _, source, target in self.position_moves]
-        return StateMachine(list(names.values())[1:], pairs, off=OFF)
+        return StateMachine(places, pairs, off=OFF)
 
 
-def whole_numbers(
-    values: Iterable[int], what: str, error: type[pfn.PfnError] = pfn.DeclarationError
-) -> tuple[int, ...]:
-    """The values as ints; anything but whole numbers from 0 on is refused with this error."""
+def whole_number(value: object, what: str, error: type[pfn.PfnError]) -> int:
+    """The value as an int; anything but a whole number from 0 on is refused with this error."""
     try:
-        numbers = tuple(index(value) for value in values)
+        number = index(value)  # type: ignore[arg-type]  # the TypeError is the check
     except TypeError:
-        raise error(f"{what} must consist of whole numbers, found {values!r}.") from None
-    if any(number < 0 for number in numbers):
-        raise error(f"{what} must not be negative, found {values!r}. Everything counts from 0.")
-    return numbers
+        raise error(f"{what} must be a whole number, found {value!r}. Give an int.") from None
+    if number < 0:
+        raise error(f"{what} must not be negative, found {number}. Everything counts from 0.")
+    return number
+
+
+def whole_numbers(values: Iterable[object], what: str, error: type[pfn.PfnError]) -> tuple[int, ...]:
+    """The values as ints; anything but a list of whole numbers from 0 on is refused with this error."""
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise error(f"{what} must be a list of whole numbers, found {values!r}. Write [3, 3, 4].")
+    return tuple(whole_number(value, what, error) for value in values)

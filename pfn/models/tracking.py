@@ -33,6 +33,8 @@ def tracking_network(
     eq6: [x4[t]; x4[t+1]] = W6 h3[t]         x4: 9; h3: 13; W6: 18 × 13 known, sparse
     eq7: [x5[t]; x4[t]] = W7 u3[t]           x5: 2; x4: 9; u3: 9; W7: 11 × 9 known, sparse
     """
+    if not isinstance(kinds, Sequence):
+        raise pfn.DeclarationError(f"tracking_network: kinds must be a list of TargetKinds, found {kinds!r}.")
     return network_of(TargetModel(positions, pattern_size, tuple(kinds)))
 
 
@@ -58,9 +60,9 @@ def network_of(model: TargetModel) -> pfn.Network:
 
 def model_of(network: pfn.Network) -> TargetModel:
     """The description that a tracking network was built from, read back from its matrices."""
-    known = {parameter.name for parameter in network.parameters if parameter.sparse and not parameter.learn}
-    if {"W3", "W7"} <= known and {"x2", "x3", "x5"} <= {variable.name for variable in network.variables}:
-        model = _read_model(network)
+    known = {parameter.name: parameter.value for parameter in network.parameters if parameter.sparse}
+    if {"W3", "W7"} <= known.keys() and {"x2", "x3", "x5"} <= {variable.name for variable in network.variables}:
+        model = _read_model(network, known)
         if model is not None and network_of(model).parameters == network.parameters:
             return model
     raise pfn.DataError(
@@ -69,11 +71,11 @@ def model_of(network: pfn.Network) -> TargetModel:
     )
 
 
-def _read_model(network: pfn.Network) -> TargetModel | None:
+def _read_model(network: pfn.Network, known: dict[str, Any]) -> TargetModel | None:
     """The kinds that W3 (states over emitted rows) and W7 (kinds over states) speak of, if they do."""
     kinds, pattern = network.variable("x5"), network.variable("x3")
-    emitted = network["W3"].value.toarray()[-pattern.size :].argmax(axis=0)
-    owners = network["W7"].value.toarray()[: kinds.size].argmax(axis=0)
+    emitted = known["W3"].toarray()[-pattern.size :].argmax(axis=0)
+    owners = known["W7"].toarray()[: kinds.size].argmax(axis=0)
     rows: dict[int, list[int]] = {number: [] for number in range(kinds.size)}
     for row, owner in zip(emitted.tolist(), owners.tolist(), strict=False):
         rows[owner].append(row)

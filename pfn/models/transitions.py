@@ -1,5 +1,7 @@
 """Section 3: a state machine as a network, with its transitions known or learned."""
 
+from numbers import Integral
+
 import pfn
 from pfn.automata import StateMachine
 from pfn.models.bases import transition_equation
@@ -35,7 +37,7 @@ def transition_network(
 
 
 def _check_count(count: object) -> None:
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise pfn.OptionError(
             f"transition_network: learn_transitions must be a number of columns, at least 1, found {count!r}. "
             "Give two more than you expect transitions."

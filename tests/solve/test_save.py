@@ -111,7 +111,8 @@ def test_a_checkpoint_is_no_result(tmp_path: Path) -> None:
     path = tmp_path / "file"
     pfn.infer(MACHINE, {"x": states(1, 0)}, iterations=2, checkpoint=path)
     with refused(
-        f"{path}: expected a result, found a checkpoint. Continue a checkpoint with resume=path in pfn.infer or pfn.learn.",
+        f"{path}: expected a result, found a checkpoint. "
+        "Continue a checkpoint with resume=path in pfn.infer or pfn.learn.",
         FileError,
     ):
         pfn.load(path)
