@@ -10,7 +10,7 @@ from benchmarks.side_by_side import alternate, table
 from tests.networks import hierarchy
 
 BINS, SLICES, EVENTS, LAGS = 512, 622, 50, 4
-SWEEPS = 20
+SWEEPS = 100
 
 
 def five_products(dtype: str) -> Callable[[], None]:
@@ -63,5 +63,5 @@ def main(rounds: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=7)
     main(parser.parse_args().rounds)
