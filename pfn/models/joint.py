@@ -20,10 +20,10 @@ from pfn.models.targets import CHANGE, Step, TargetModel
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 
-UNEVEN = 1e-3
+UNEVEN = 1e-2
 """Cost of flowing between pairs that differ in strength by 1, against 1 for what is not explained: breaks ties only."""
 
-MOVED = 1e-5
+MOVED = 1e-6
 """Cost of a change of position: where two targets of the same strength could have swapped places, they stayed."""
 
 SOLVERS = (("highs-ipm", 60.0), ("highs-ds", np.inf))
