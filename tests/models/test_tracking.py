@@ -138,9 +138,11 @@ class TestOtherNetworks:
         assert ones("W3", "x4", "x3") == sorted(emitted.items())
         assert ones("W7", "x5", "x4") == sorted((state[:-1], state) for state in emitted)
         assert sorted(names["h3"]) == sorted(
-            ["one0→off", "off→one0"]
-            + ["two0→two1", "two1→two1", "two1→off", "off→two0"]
-            + ["three0→three1", "three1→three2", "three2→three1", "three2→off", "off→three0"]
+            [
+                *("one0→off", "off→one0"),
+                *("two0→two1", "two1→two1", "two1→off", "off→two0"),
+                *("three0→three1", "three1→three2", "three2→three1", "three2→off", "off→three0"),
+            ]
         )
         change = [("two1→two1", "change"), ("three2→three1", "change")]
         assert ones("W5", "h3", "h2") == sorted([*change, *((step, move_with(step)) for step in names["h3"])])
