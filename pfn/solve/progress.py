@@ -1,6 +1,7 @@
 """The progress bar: sweep, error and time left; silent when standard error is not a terminal."""
 
 import sys
+from threading import Lock
 from types import TracebackType
 
 from rich.console import Console
@@ -20,11 +21,15 @@ class Bar:
     ) -> None:
         return None
 
-    def begin(self, label: str, total: int, done: int = 0) -> None:
-        """A run of so many sweeps begins."""
+    def begin(self, _label: str, _total: int, _done: int = 0) -> int:
+        """A run of so many sweeps begins; the number returned stands for it (restarts may run in several threads)."""
+        return 0
 
-    def advance(self, sweeps: int, error: float) -> None:
-        """So many sweeps of this run are done, with this largest error."""
+    def advance(self, _run: int, _sweeps: int, _error: float) -> None:
+        """So many sweeps of the run are done, with this largest error."""
+
+    def end(self, _run: int) -> None:
+        """The run is over."""
 
 
 class RichBar(Bar):
@@ -40,7 +45,8 @@ class RichBar(Bar):
             console=(console := Console(stderr=True)),
             transient=console.is_terminal,
         )
-        self._task: TaskID | None = None
+        self._over: list[TaskID] = []
+        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[Bar], tuple[()]]:
         return Bar, ()  # in another process there is no terminal to draw on
@@ -54,16 +60,21 @@ class RichBar(Bar):
     ) -> None:
         self._progress.stop()
 
-    def begin(self, label: str, total: int, done: int = 0) -> None:
-        """Show a new run."""
-        if self._task is not None:
-            self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(label, total=total, completed=done, error="–")
+    def begin(self, label: str, total: int, done: int = 0) -> int:
+        """Show a new run in the place of those that are over."""
+        with self._lock:
+            while self._over:
+                self._progress.remove_task(self._over.pop())
+            return self._progress.add_task(label, total=total, completed=done, error="–")
 
-    def advance(self, sweeps: int, error: float) -> None:
+    def advance(self, run: int, sweeps: int, error: float) -> None:
         """Show how far it is."""
-        assert self._task is not None  # `begin` came first
-        self._progress.update(self._task, completed=sweeps, error=f"{error:.2e}")
+        self._progress.update(TaskID(run), completed=sweeps, error=f"{error:.2e}")
+
+    def end(self, run: int) -> None:
+        """Its line may be used by another run."""
+        with self._lock:
+            self._over.append(TaskID(run))
 
 
 def make_bar(progress: object) -> Bar:

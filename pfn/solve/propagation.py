@@ -79,7 +79,7 @@ class _Run:
     def sweep_all(self) -> Answer:
         request = self.request
         label = f"sweeps (run {request.restart})" if request.restart else "sweeps"
-        request.bar.begin(label, request.iterations, self.done)
+        self.shown = request.bar.begin(label, request.iterations, self.done)
         stop = self._reason()
         while stop is None:
             self._sweep(self.done)
@@ -87,6 +87,7 @@ class _Run:
             stop = self._reason(asked_to_stop=bool(request.callback and request.callback(self.done - 1, self.values)))
             if self.checkpoint.due(self.done, last=stop is not None):
                 self.checkpoint.write(self._state())
+        request.bar.end(self.shown)
         return self._answer(stop)
 
     def _sweep(self, number: int) -> None:
@@ -102,7 +103,7 @@ class _Run:
         rose = before is not None and self.errors.divergence > before.divergence
         self.steps = 0 if rose else self.steps + 1
         self.recorder.add(number, self.errors.rmse, self.errors.divergence)
-        self.request.bar.advance(number + 1, max(self.errors.rmse.values()))
+        self.request.bar.advance(self.shown, number + 1, max(self.errors.rmse.values()))
 
     def _sparseness(self, number: int) -> dict[str, float]:
         chosen = self.method.sparseness
