@@ -8,11 +8,11 @@ from pfn.models.joint import Margins, joint_flow
 from pfn.models.targets import Target, TargetModel
 from pfn.models.tracking import model_of
 
-WEAKEST = 0.02
+NEGLIGIBLE = 0.02
 """Default threshold: twice the largest error that 10,000 plain sweeps leave in the paper's clean scene."""
 
 
-def tracks(result: pfn.Result, *, threshold: float = WEAKEST) -> list[Any]:
+def tracks(result: pfn.Result, *, threshold: float = NEGLIGIBLE) -> list[Any]:
     """The targets that an inferred scene is made of: kind, start, end, magnitude, and where in every slice.
 
     A target has one magnitude all its life, which tells apart those that meet and part again. What is up to

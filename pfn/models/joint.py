@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import pfn
 from pfn.automata.paths import Edge
-from pfn.models.scenes import FloatArray
+from pfn.automata.sequences import FloatArray
 from pfn.models.targets import CHANGE, Step, TargetModel
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]

@@ -4,16 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
 from numbers import Real
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 import pfn
+from pfn.automata.sequences import FloatArray
 from pfn.models.targets import Target, TargetKind, TargetModel, whole_number
 from pfn.models.tracking import model_of
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 MOST_REPETITIONS = 3
 """A random target goes back to its second state at most so often: lives as long as those of the paper's scene."""

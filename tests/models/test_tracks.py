@@ -1,16 +1,22 @@
 """Superpositions taken apart into targets: exact values, small errors, noise, and what cannot be told apart."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import pfn
 from pfn.models import Target, TargetKind, simulate_targets, tracking_network, tracks
-from pfn.models.tracking import model_of
 from tests.models.exact_oracle import exact_result, exact_values, result_of
-from tests.models.scenes import PAPER_LENGTH, PAPER_TARGETS
+from tests.models.scenes import (
+    PAPER_LENGTH,
+    PAPER_TARGETS,
+    blurred,
+    determined,
+    recovered,
+    several_solutions,
+    true_values,
+)
 
 NETWORK = tracking_network()
 
@@ -156,41 +162,6 @@ class TestBorders:
         assert_same(found_in(scene, network), scene.targets)
 
 
-def recovered(target, found, tolerance=1e-3):
-    """Whether a target with this kind, start, end and magnitude was found."""
-    return any(
-        (other.kind, other.start, other.end) == (target.kind, target.start, target.end)
-        and abs(other.magnitude - target.magnitude) < tolerance * target.magnitude
-        for other in found
-    )
-
-
-def several_solutions(network, scene, count=3):
-    """Solutions that lie in different directions, as far as the observation leaves any."""
-    for seed in range(count):
-        rng = np.random.default_rng(seed)
-        costs = {name: rng.uniform(-1, 1, scene.truth[name].shape) for name in ("x2", "x4")}
-        yield exact_values(network, scene.observed, costs)
-
-
-def determined(network, scene, solutions):
-    """The targets whose states, positions and transitions are the same in all solutions."""
-    model = model_of(network)
-    steps = [(step.source, step.target) for step in model.steps]
-    same = {name: np.ptp([s[name] for s in solutions], axis=0) < 1e-6 for name in ("x2", "x4", "h3")}
-    for target in scene.targets:
-        kind = [kind.name for kind in model.kinds].index(target.kind)
-        rows = [model.row(kind, state) for state in target.states]
-        lived = range(target.start, target.end + 1)
-        moves = [steps.index(pair) for pair in pairwise([None, *rows, None])]
-        if (
-            same["x4"][rows, lived].all()
-            and same["x2"][target.positions, lived].all()
-            and same["h3"][moves, range(target.start - 1, target.end + 1)].all()
-        ):
-            yield target
-
-
 SCENES = [(1, 15, 30), (3, 15, 40), (5, 20, 60), (8, 30, 80), (12, 50, 80), (20, 50, 150), (40, 50, 300)]
 
 
@@ -204,26 +175,22 @@ class TestRandomScenes:
         solutions = list(several_solutions(network, scene))
         certain = list(determined(network, scene, solutions))
         assert len(certain) >= 0.4 * count
-        rng = np.random.default_rng(0)
-        blurred = {
-            name: value * rng.uniform(1 - 1e-4, 1 + 1e-4, value.shape) + rng.uniform(0, 1e-4, value.shape)
-            for name, value in solutions[0].items()
-        }
-        for values, tolerance in ((solutions[0], 1e-5), (blurred, 1e-3)):
+        for values, tolerance in ((solutions[0], 1e-5), (blurred(solutions[0], 1e-4), 1e-3)):
             found = tracks(result_of(network, values))
             lost = [target for target in certain if not recovered(target, found, tolerance)]
             assert lost == []
 
-    def test_true_values_give_the_true_targets(self):
-        # The network's own solution may be another; the true states and positions leave nothing open but twins.
-        total = lost = 0
-        for seed in range(4):
+    @pytest.mark.parametrize(("error", "tolerance"), [(0.0, 1e-5), (1e-3, 1e-2)])
+    def test_true_values_give_the_true_targets(self, error, tolerance):
+        # An image may have other solutions; the true states and positions leave hardly anything open but twins.
+        total = found = 0
+        for seed in range(20):
             network = tracking_network(30)
             scene = simulate_targets(network, 40, length=120, seed=seed)
-            found = found_in(scene, network)
+            targets = tracks(result_of(network, blurred(true_values(network, scene), error)))
             total += len(scene.targets)
-            lost += sum(not recovered(target, found) for target in scene.targets)
-        assert lost <= 0.01 * total
+            found += sum(recovered(target, targets, tolerance) for target in scene.targets)
+        assert found >= 0.99 * total
 
 
 class TestRefused:
