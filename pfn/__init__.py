@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pfn import audio, automata, models
+    from pfn import audio, automata, models, paper, plots
     from pfn.compiler import Schedule, compile_network
     from pfn.errors import (
         DataError,
@@ -35,7 +35,7 @@ _ROOMS = {
     "pfn.compiler": ("Schedule", "compile_network"),
     "pfn.solve": ("PAPER", "Propagate", "Result", "infer", "learn", "load", "ramp"),
 }
-_SUBPACKAGES = ("audio", "automata", "models")
+_SUBPACKAGES = ("audio", "automata", "models", "paper", "plots")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -61,6 +61,8 @@ __all__ = [
     "learn",
     "load",
     "models",
+    "paper",
+    "plots",
     "ramp",
     "t",
 ]

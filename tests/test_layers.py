@@ -26,7 +26,7 @@ DOORS = {  # what a room may import; it may also use what those rooms may import
     "cli": "paper",
     "pfn": "solve",  # the public API itself, for rooms that are built on it
 }
-EXTRAS = {"clarabel", "jax", "librosa", "matplotlib", "pretty_midi", "sklearn", "soundfile", "soxr"}
+EXTRAS = {"clarabel", "jax", "jinja2", "librosa", "matplotlib", "pretty_midi", "sklearn", "soundfile", "soxr"}
 
 
 def name_of(path):

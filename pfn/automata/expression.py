@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pfn.automata.basis import stacked_units
 from pfn.automata.glushkov import Positions, positions_of
 from pfn.automata.machine import StateMachine
+from pfn.automata.notebook import expression_html
 from pfn.automata.pattern import parse
 from pfn.automata.sequences import FloatArray, checked_values
 from pfn.errors import DataError, DeclarationError, NoExactSolution, OptionError
@@ -143,6 +144,9 @@ class RegularExpression:
             values = checked_values("complete", letters, len(self.alphabet))
         clear = values > values.sum(axis=0) / 2
         return "".join(self.alphabet[int(column.argmax())] if column.any() else wildcard for column in clear.T)
+
+    def _repr_html_(self) -> str:
+        return expression_html(self.pattern, self.machine._diagram(), self._emitted, self.accepting)
 
     def _check_string(self, string: str, wildcard: str) -> None:
         if len(wildcard) != 1 or wildcard in self.alphabet:

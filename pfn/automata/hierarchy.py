@@ -11,6 +11,7 @@ from pfn.automata.basis import stacked_units
 from pfn.automata.diagram import listed
 from pfn.automata.levels import Coupling, Level, level_below, top_level
 from pfn.automata.machine import StateMachine
+from pfn.automata.notebook import hierarchy_html
 from pfn.automata.refinement import refinement
 from pfn.automata.sequences import FloatArray
 from pfn.errors import DeclarationError
@@ -73,6 +74,9 @@ class Hierarchy:
         for (name, pairs), (below, above) in zip(self.couplings.items(), pairwise(self.levels), strict=True):
             bases[name] = _coupling_matrix(pairs, above, below)
         return bases
+
+    def _repr_html_(self) -> str:
+        return hierarchy_html([level._diagram() for level in self.levels], self.couplings)
 
 
 def _coupling_matrix(pairs: LabelPairs, above: StateMachine, below: StateMachine) -> FloatArray:

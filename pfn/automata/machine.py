@@ -15,6 +15,7 @@ from pfn.automata import graphs, sequences
 from pfn.automata.basis import stacked_units
 from pfn.automata.diagram import Diagram, make_diagram
 from pfn.automata.dot import read_dot, write_dot
+from pfn.automata.notebook import machine_html
 from pfn.automata.sequences import FloatArray
 
 
@@ -154,6 +155,9 @@ class StateMachine:
         [[('b', 0.5), ('a', 0.2)], []]
         """
         return sequences.decode(self.states, values, threshold)
+
+    def _repr_html_(self) -> str:
+        return machine_html(self._diagram())
 
     def _diagram(self) -> Diagram:
         return Diagram(self.states, self.transitions, self.transition_labels, self.off, self.start, self.end)

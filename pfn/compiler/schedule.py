@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Literal, NamedTuple
 
 from pfn.network import Columns, Network
+from pfn.network.tables import html_table, text_table
 
 Action = Literal["left update", "right update", "average parents", "propagate", "average children"]
+HEADER = ("pass", "level", "step", "changes", "from")
 
 
 class Step(NamedTuple):
@@ -40,11 +43,10 @@ class Schedule:
         return self.network.columns(slices)
 
     def __str__(self) -> str:
-        header = ("pass", "level", "step", "changes", "from")
-        rows = [header, *self._rows()]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(text_table(HEADER, list(self._rows())))
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{html_table(HEADER, list(self._rows()))}"
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
         for direction, steps in (("up", self.up), ("down", self.down)):

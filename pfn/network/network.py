@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from html import escape
 
 import networkx as nx
 
@@ -12,6 +13,7 @@ from pfn.network import graph
 from pfn.network.columns import Columns, columns_for
 from pfn.network.factorization import Factorization
 from pfn.network.parameter import Parameter
+from pfn.network.tables import html_table
 from pfn.network.validation import check_network
 from pfn.network.variable import Slice, Variable, check_name, shown
 
@@ -164,6 +166,10 @@ class Network:
         return "\n".join(
             f"{equation:<{width}}    {_sizes(e)}" for equation, e in zip(equations, self.factorizations, strict=True)
         )
+
+    def _repr_html_(self) -> str:
+        rows = [(e.name, str(e), _sizes(e), str(self.level_of(e))) for e in self.factorizations]
+        return f"<p>{escape(repr(self))}</p>{html_table(('name', 'equation', 'sizes', 'level'), rows)}"
 
     def __repr__(self) -> str:
         named = f"{self.name}: " if self.name else ""

@@ -1,6 +1,6 @@
 """The result of a run: values by object or by name, how good, how it went, why it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,6 +20,7 @@ from pfn.files import (
     write_file,
 )
 from pfn.network import Factorization, Network, Parameter, Variable
+from pfn.network.tables import html_table, text_table
 from pfn.solve.history import History
 
 KIND = "result"
@@ -81,8 +82,8 @@ class Result:
     def __repr__(self) -> str:
         lines = [f"Result: {self.stop} ({self.iterations} sweeps)"]
         equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
-        lines += _table(("equation", "RMSE"), equations)
-        lines += _table(("value", "shape", ""), self._sizes())
+        tables = [*text_table(("equation", "RMSE"), equations), *text_table(("value", "shape", ""), self._sizes())]
+        lines += [f"  {line}" for line in tables]
         return "\n".join(lines)
 
     def _sizes(self) -> list[tuple[str, str, str]]:
@@ -94,7 +95,7 @@ class Result:
         equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
         return (
             f"<p><b>Result</b>: {escape(self.stop)} ({self.iterations} sweeps)</p>"
-            f"{_html_table(('equation', 'RMSE'), equations)}{_html_table(('value', 'shape', ''), self._sizes())}"
+            f"{html_table(('equation', 'RMSE'), equations)}{html_table(('value', 'shape', ''), self._sizes())}"
         )
 
 
@@ -148,18 +149,3 @@ def _shape(value: Any) -> str:
     if isinstance(value, list):
         return f"{len(value)} sequences of {value[0].shape[0]} rows" if value else "no sequence"
     return " × ".join(map(str, value.shape)) + (" sparse" if sp.issparse(value) else "")
-
-
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    return [
-        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-        for row in [header, *rows]
-    ]
-
-
-def _html_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    def cells(row: tuple[str, ...], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag} style='text-align:left'>{escape(c)}</{tag}>" for c in row) + "</tr>"
-
-    return f"<table>{cells(header, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>"

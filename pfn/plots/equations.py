@@ -1,0 +1,187 @@
+"""A whole equation side by side: its stacked children = W times its parents, a row for every term."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from pfn.errors import OptionError
+from pfn.network import Factorization, Slice, Term
+from pfn.plots.heatmaps import CELL, Look, add_scale_bar, label_entries, show
+from pfn.plots.matrices import Matrix, as_result, matrix_of
+from pfn.plots.pictures import Picture, picture_or
+from pfn.plots.symbols import symbol
+from pfn.solve import Result
+
+LOWEST, HIGHEST, ALL_ROWS = 0.6, 3.2, 7.0
+"""Inches down: of the children and of W at least and at most, and at most of the rows of all terms together."""
+
+WIDEST = 3.6
+"""Inches across, of the widest matrix."""
+
+LEAST_SHARE = 0.3
+"""The narrowest matrix has at least this share of the widest one's width, the flattest likewise."""
+
+DIVIDER = "#5b9bd5"
+"""Lines between stacked children: a blue that is seen on every colour of "hot"."""
+
+MOST_UPRIGHT = 20
+"""So many columns of W have their labels below them, turned by 90 degrees."""
+
+SIGN, BESIDE, LETTER = 0.3, 0.9, 0.075
+"""Inches across: for a sign between matrices, for what stands beside a matrix but its labels, for a letter of these."""
+
+
+def equation(
+    result: Result,
+    factorization: Factorization | str | None = None,
+    *,
+    figure: Figure | SubFigure | None = None,
+    sequence: int = 0,
+    colormap: str = "hot",
+    power: float = 1.0,
+    first: int = 1,
+) -> Picture:
+    """The matrices of an equation, `X_C = W H`, with the values of a result; further terms in rows below.
+
+    `factorization` may be left out where the network has one equation. Parents before the first slice are zero.
+    `figure` is a matplotlib figure or subfigure to draw into; the other options are those of `image`.
+
+    >>> import numpy as np, pfn
+    >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 1)
+    >>> network = pfn.Network(pfn.Factorization(x[pfn.t], pfn.Parameter("W", [[1], [2]]) @ h[pfn.t]))
+    >>> equation(pfn.infer(network, {x: np.ones((2, 3))})).svg()[:5]
+    '<?xml'
+    """
+    look = Look(colormap, power, None, first)
+    chosen = _chosen(result, factorization)
+    columns = _columns(result, chosen, sequence)
+    children = np.vstack([_slice_values(result, child, columns, sequence) for child in chosen.children])
+    terms = [
+        (matrix_of(result, term.parameter), _slice_values(result, term.slice, columns, sequence))
+        for term in chosen.terms
+    ]
+    grid = _Grid(figure, chosen, [(children.shape, W.values.shape, H.shape) for W, H in terms])
+    _draw_children(grid.axes(0, 0), chosen, children, look)
+    for row, (term, (W, H)) in enumerate(zip(chosen.terms, terms, strict=True)):
+        grid.sign(row, "+" if row else "=")
+        _draw_parameter(grid.axes(row, 2), chosen, term, W, look)
+        _draw_parent(grid.parent(row), term, H, look)
+    return grid.figure
+
+
+def _chosen(result: Result, factorization: Factorization | str | None) -> Factorization:
+    network = as_result(result, "equation").network
+    names = ", ".join(e.name for e in network.factorizations)
+    if factorization is None:
+        if len(network.factorizations) > 1:
+            raise OptionError(f"which equation is meant? Name one, as in plots.equation(result, 'eq1'): {names}.")
+        return network.factorizations[0]
+    found = network[factorization]
+    if not isinstance(found, Factorization):
+        raise OptionError(f"{found.name} is not an equation. The equations are {names}.")
+    return found
+
+
+def _columns(result: Result, chosen: Factorization, sequence: int) -> int:
+    """So many slices have all children of the equation."""
+    widths: list[int] = [
+        matrix_of(result, c.variable, sequence=sequence).values.shape[1] - c.lag for c in chosen.children
+    ]
+    return max(min(widths), 1)
+
+
+def _slice_values(result: Result, piece: Slice, columns: int, sequence: int) -> np.ndarray:
+    """The columns of a variable that its slice takes at t = 0, 1, …: zero before the first."""
+    values = matrix_of(result, piece.variable, sequence=sequence).values
+    if piece.lag >= 0:
+        return values[:, piece.lag : piece.lag + columns]
+    return np.pad(values, ((0, 0), (-piece.lag, 0)))[:, :columns]
+
+
+def _draw_children(ax: Axes, chosen: Factorization, values: np.ndarray, look: Look) -> None:
+    drawn = show(ax, Matrix("", values, _stacked_labels(chosen)), look)
+    _divide(ax, chosen, look)
+    names = [_symbol(child) for child in chosen.children]
+    ax.set_title(names[0] if len(names) == 1 else rf"[{'; '.join(names)}]")
+    ax.set_xlabel("time slice $t$", fontsize="small")
+    add_scale_bar([ax], drawn)
+
+
+def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: Matrix, look: Look) -> None:
+    drawn = show(ax, W._replace(labels=_stacked_labels(chosen)), look)
+    _divide(ax, chosen, look)
+    labels = term.slice.variable.labels
+    if labels is not None and len(labels) <= MOST_UPRIGHT:
+        label_entries(ax.xaxis, len(labels), labels, look, lines=True)
+        ax.tick_params(axis="x", rotation=90)
+    ax.set_title(symbol(W.name).math())
+    add_scale_bar([ax], drawn)
+
+
+def _draw_parent(ax: Axes, term: Term, values: np.ndarray, look: Look) -> None:
+    labels = term.slice.variable.labels
+    drawn = show(ax, Matrix("", values, None if labels is None else tuple(labels)), look)
+    ax.set_title(_symbol(term.slice))
+    ax.set_xlabel("time slice $t$", fontsize="small")
+    add_scale_bar([ax], drawn)
+
+
+def _symbol(piece: Slice) -> str:
+    return symbol(piece.variable.name, f"t{piece.lag:+d}" if piece.lag else "t").math()
+
+
+def _stacked_labels(chosen: Factorization) -> tuple[str, ...] | None:
+    """The labels of the children one below the other, if all have some."""
+    labels = [child.variable.labels for child in chosen.children]
+    return tuple(label for piece in labels for label in piece or ()) if all(labels) else None
+
+
+def _divide(ax: Axes, chosen: Factorization, look: Look) -> None:
+    """Lines between stacked children."""
+    for part in chosen.parts[1:]:
+        ax.axhline(part.start + look.first - 0.5, color=DIVIDER, linewidth=1)
+
+
+class _Grid:
+    """Rows of children, sign, W and H, sized like their matrices, as far as all remain readable."""
+
+    def __init__(
+        self, figure: Figure | SubFigure | None, chosen: Factorization, shapes: Sequence[tuple[tuple[int, ...], ...]]
+    ) -> None:
+        widths = np.max([[columns for _, columns in row] for row in shapes], axis=0) * CELL
+        widths *= min(1.0, WIDEST / widths.max())
+        widths = np.maximum(widths, LEAST_SHARE * widths.max())
+        self.shares = [min(max(H[0] / children[0], LEAST_SHARE), 1.0) for children, _, H in shapes]
+        height = float(np.clip(shapes[0][0][0] * CELL, LOWEST, min(HIGHEST, ALL_ROWS / len(shapes))))
+        rows, parents = (_label_width(pieces) + BESIDE for pieces in (chosen.children, chosen.parents))
+        size = (widths.sum() + SIGN + 2 * rows + parents, (height + 0.9) * len(shapes))
+        self.figure = picture_or(figure, size)
+        # What stands beside the parents is taken off their own share, since they lie in a grid of their own.
+        ratios = [widths[0], SIGN, widths[1], widths[2] + (parents if min(self.shares) < 1 else 0.0)]
+        self.grid = self.figure.add_gridspec(len(shapes), 4, width_ratios=ratios)
+
+    def axes(self, row: int, place: int) -> Axes:
+        """The axes of the children or of W, which have the same rows."""
+        return self.figure.add_subplot(self.grid[row, place])
+
+    def parent(self, row: int) -> Axes:
+        """The axes of the parents, in the middle of their row."""
+        share = self.shares[row]
+        if min(self.shares) == 1:
+            return self.axes(row, 3)
+        margin = max((1 - share) / 2, 1e-3)
+        return self.figure.add_subplot(self.grid[row, 3].subgridspec(3, 1, height_ratios=[margin, share, margin])[1])
+
+    def sign(self, row: int, text: str) -> None:
+        """A sign between matrices."""
+        ax = self.axes(row, 1)
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, f"${text}$", ha="center", va="center", fontsize="xx-large")
+
+
+def _label_width(pieces: Sequence[Slice]) -> float:
+    """Inches that the longest label of these variables takes; numbers take those of three letters."""
+    labels = [label for piece in pieces for label in piece.variable.labels or ()]
+    return LETTER * max(map(len, labels), default=3)

@@ -1,0 +1,82 @@
+"""Pictures: matplotlib figures made without pyplot, which show themselves in notebooks and save to the same bytes."""
+
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from pfn.errors import FileError, OptionError
+
+# What a file says of itself besides the picture: no dates, so that equal pictures are equal files.
+METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "pfn"},
+    "png": {"Software": "pfn"},
+    "pdf": {"CreationDate": None, "Creator": "pfn", "Producer": None},
+}
+
+DPI = 144
+"""Dots per inch of PNG pictures: sharp on screens, twice as fine as the points that sizes are given in."""
+
+
+class Picture(Figure):
+    """A figure that nothing else knows of: no window, no global list of figures, no style changed.
+
+    It shows itself in notebooks, and everything that matplotlib does with figures can be done with it.
+
+    >>> picture = Picture(figsize=(2, 1))
+    >>> picture.add_subplot().plot([1, 2, 4])
+    [...]
+    >>> picture.svg()[:5]
+    '<?xml'
+    """
+
+    def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
+        """Write the picture to a .svg, .png or .pdf file, the same bytes for the same picture."""
+        place = Path(path)
+        kind = place.suffix.lower().removeprefix(".")
+        if kind not in METADATA:
+            endings = ", ".join(f".{name}" for name in METADATA)
+            raise FileError(f"{place}: the name must end in {endings}, found {place.suffix or 'no ending'}.")
+        try:
+            place.write_bytes(self._bytes(kind, dpi))
+        except OSError as error:
+            raise FileError(
+                f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
+            ) from error
+
+    def svg(self) -> str:
+        """The picture as the text of an SVG file."""
+        return self._bytes("svg", DPI).decode()
+
+    def png(self, dpi: float = DPI) -> bytes:
+        """The picture as the bytes of a PNG file."""
+        return self._bytes("png", dpi)
+
+    def _bytes(self, kind: str, dpi: float) -> bytes:
+        content = BytesIO()
+        with mpl.rc_context({"svg.hashsalt": "pfn"}):  # else names inside SVG files are hashed with a random number
+            self.savefig(content, format=kind, dpi=dpi, metadata=METADATA[kind])
+        return content.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def picture_and_axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Picture, Axes]:
+    """Where to draw: a new picture of that size in inches with its axes, or the given axes and their figure."""
+    if ax is None:
+        picture = Picture(figsize=size, layout="constrained")
+        return picture, picture.add_subplot()
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise OptionError("ax must be matplotlib axes in a figure, found axes that were removed from theirs.")
+    return cast("Picture", figure), ax  # who gives axes has the figure already, and knows what it is
+
+
+def picture_or(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Picture:
+    """Where to draw several axes: a new picture of that size in inches, or the given figure or part of one."""
+    return Picture(figsize=size, layout="constrained") if figure is None else cast("Picture", figure)  # as above

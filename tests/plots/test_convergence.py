@@ -1,0 +1,135 @@
+"""Curves of errors, and spectrograms with their frequencies and seconds."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import pfn
+from pfn import plots
+from pfn.audio import spectrogram
+from pfn.automata import Hierarchy, StateMachine
+from pfn.models import hierarchical_network
+from pfn.solve.history import History
+
+LOWER = StateMachine(["d", "e", "end"], [("d", "e"), ("e", "end")], start="d", end="end")
+NETWORK = hierarchical_network(Hierarchy(StateMachine(["a", "S"], [("a", "S"), ("S", "a")]), {"S": LOWER}))
+DATA = {NETWORK.bottom[0]: np.random.default_rng(0).random((NETWORK.bottom[0].size, 6))}
+RESULT = pfn.infer(NETWORK, DATA, iterations=30)
+PAPER = pfn.infer(NETWORK, DATA, iterations=20, method=pfn.PAPER)
+NAMES = [equation.name for equation in NETWORK.factorizations]
+
+
+def curves(figure: Figure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By the name in its label, the points of every curve."""
+    (ax,) = figure.axes
+    return {str(line.get_label()).rsplit("  ", 1)[0]: line.get_data() for line in ax.get_lines()}
+
+
+def test_a_curve_for_every_equation() -> None:
+    figure = plots.convergence(RESULT)
+    found = curves(figure)
+    assert sorted(found) == sorted(NAMES)
+    for name, (sweeps, errors) in found.items():
+        np.testing.assert_array_equal(sweeps, np.arange(1, 31))
+        expected = RESULT.history[name]
+        np.testing.assert_array_equal(errors, np.where(expected > 0, expected, np.nan))
+    (ax,) = figure.axes
+    assert ax.get_yscale() == "log"
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    last = sorted(NAMES, key=lambda name: -RESULT.rmse[name])
+    assert texts == [f"{name}  {RESULT.rmse[name]:.2g}" for name in last]  # in the order of the curves' ends
+
+
+def test_chosen_equations() -> None:
+    assert list(curves(plots.convergence(RESULT, equations=[NETWORK.factorizations[1]]))) == [NAMES[1]]
+
+
+def test_results_to_compare_by_their_largest_error() -> None:
+    found = curves(plots.convergence({"momentum": RESULT, "paper": PAPER}))
+    for name, result in (("momentum", RESULT), ("paper", PAPER)):
+        largest = np.max([result.history[equation] for equation in NAMES], axis=0)
+        np.testing.assert_array_equal(found[name][1], largest)
+
+
+def test_errors_of_zero_have_no_place_on_the_scale() -> None:
+    history = History([0, 1], {name: [0.5, 0.0] for name in NAMES}, [1.0, 0.0])
+    figure = plots.convergence(replace(RESULT, history=history))
+    figure.svg()
+    for _, errors in curves(figure).values():
+        np.testing.assert_array_equal(errors, [0.5, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: plots.convergence(np.ones(3)), "needs a result.*found ndarray"),
+        (lambda: plots.convergence({}), "needs a result"),
+        (lambda: plots.convergence({"a": 3}), "a must be a result, found int"),
+        (lambda: plots.convergence(RESULT, equations=["x"]), "nothing called"),
+        (lambda: plots.convergence(RESULT, equations=[NETWORK.variables[0]]), "is not an equation"),
+        (lambda: plots.convergence(RESULT, equations=[]), "empty list"),
+        (lambda: plots.convergence(replace(RESULT, history=History([], {n: [] for n in NAMES}, []))), "no history"),
+    ],
+)
+def test_refused(ask: Any, message: str) -> None:
+    with pytest.raises(pfn.PfnError, match=message):
+        ask()
+
+
+# Spectrograms
+
+RATE = 8000
+TONE = spectrogram(np.sin(2 * np.pi * 1000 * np.arange(RATE) / RATE), rate=RATE, window=256, hop=64)
+
+
+def brightest(figure: Figure) -> tuple[float, float]:
+    """The frequency on the axis, and the value, of the brightest row of the plot."""
+    image = figure.axes[0].get_images()[0]
+    values = np.asarray(image.get_array()).mean(axis=1)
+    _, _, bottom, top = image.get_extent()
+    step = (top - bottom) / len(values)
+    return bottom + (values.argmax() + 0.5) * step, values.max()
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        plots.spectrogram(TONE),
+        plots.spectrogram(TONE.magnitude, like=TONE),
+        plots.spectrogram(TONE.magnitude, rate=RATE, window=256, hop=64),
+        plots.spectrogram(TONE, power=0.5),
+    ],
+)
+def test_a_tone_is_at_its_frequency(figure: Figure) -> None:
+    assert brightest(figure)[0] == pytest.approx(1.0, abs=1e-9)  # kHz
+    assert figure.axes[0].get_ylabel() == "frequency (kHz)"
+    start, end = figure.axes[0].get_images()[0].get_extent()[:2]
+    assert (start + end) / 2 == pytest.approx(TONE.times.mean())
+
+
+def test_decibels() -> None:
+    figure = plots.spectrogram([[1.0, 0.1], [0.001, 0.0]], rate=100.0, window=4, hop=2, decibels=40)
+    image = figure.axes[0].get_images()[0]
+    np.testing.assert_allclose(image.get_array(), [[0, -20], [-40, -40]])
+    assert image.get_clim() == (-40, 0)
+    assert figure.axes[0].get_ylabel() == "frequency (Hz)"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: plots.spectrogram(TONE.magnitude), "give like="),
+        (lambda: plots.spectrogram(TONE.magnitude[1:], like=TONE), "of the same shape"),
+        (lambda: plots.spectrogram(TONE, decibels=0), "decibels must be greater than 0"),
+        (lambda: plots.spectrogram(TONE, power=0), "power must be greater than 0"),
+        (lambda: plots.spectrogram(TONE, colormap="loud"), "colormap must be"),
+        (lambda: plots.spectrogram(np.ones((2, 2)), rate=-1), "rate"),
+        (lambda: plots.spectrogram(np.ones(3), rate=1), "found the shape"),
+    ],
+)
+def test_refused_spectrograms(ask: Any, message: str) -> None:
+    with pytest.raises(pfn.PfnError, match=message):
+        ask()
