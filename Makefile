@@ -11,8 +11,8 @@ UV := $(shell command -v uv 2>/dev/null)
 help: ## what can be made
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | expand -t 14
 
-demo: $(VENV)/plots.stamp ## two small examples, printed and plotted; ends with a page to open
-	$(BIN)/python examples/demo.py --out demo
+demo: $(VENV)/plots.stamp ## every experiment of the paper, ending in a page to open
+	$(BIN)/pfn reproduce --out demo
 
 # One BLAS thread per test process: two processes of many threads each would fight over the cores.
 test: lint ## everything that is checked
@@ -31,7 +31,7 @@ bench: $(VENV)/dev.stamp ## every script of benchmarks/
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
 
 clean: ## remove what the goals above made
-	rm -rf $(VENV) demo docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo paper docs/_build docs/gallery docs/sg_execution_times.rst build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # NAME.stamp: pfn is installed in .venv, editable, with its extra NAME.

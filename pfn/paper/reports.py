@@ -1,0 +1,114 @@
+"""What came out of an experiment, as plain data: figures in words and numbers, pictures as files, the verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+from pfn import plots
+from pfn.errors import PfnError
+from pfn.paper.experiment import Check, Experiment, Findings, Setting, Shown, Value, Verdict, number, verdict
+from pfn.paper.originals import DRAWINGS, NETWORKS
+
+
+class Drawn(NamedTuple):
+    """A picture or film as the content of a file, and its caption."""
+
+    caption: str
+    kind: Literal["svg", "png", "html"]
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came out of one experiment; `broke` is the error that ended it, if one did."""
+
+    experiment: Experiment
+    checks: tuple[Check, ...]
+    figures: tuple[Drawn, ...]
+    seconds: float
+    broke: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Failed where a check does not hold, or an error ended the experiment."""
+        return "failed" if self.broke else verdict(self.checks, in_paper=self.experiment.in_paper)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The pictures by the names of their files."""
+        return {self._file(place): figure.content for place, figure in enumerate(self.figures, 1)}
+
+    def data(self) -> dict[str, Any]:
+        """What the results file says of it."""
+        about = self.experiment
+        return {
+            "name": about.name,
+            "section": about.section,
+            "title": about.title,
+            "in_paper": about.in_paper,
+            "says": about.says,
+            "verdict": self.verdict,
+            "paper": {check.what: check.paper for check in self.checks},
+            "ours": {check.what: _plain(check.ours) for check in self.checks},
+            "checks": [_check_data(check) for check in self.checks],
+            "error": self.broke,
+            "seconds": round(self.seconds, 2),
+            "figures": [
+                {"caption": figure.caption, "file": self._file(place)} for place, figure in enumerate(self.figures, 1)
+            ],
+            "code": about.code,
+        }
+
+    def _file(self, place: int) -> str:
+        return f"{self.experiment.name}-{place}.{self.figures[place - 1].kind}"
+
+
+def report(experiment: Experiment, setting: Setting) -> Report:
+    """Run an experiment. An error ends it and makes it a failed one; what was found before is kept."""
+    checks, figures, broke, begin = list[Check](), list[Drawn](), "", perf_counter()
+    try:
+        for finding in findings(experiment, setting):
+            if isinstance(finding, Shown):
+                figures.append(drawn(finding))
+            else:
+                checks.append(finding)
+    except Exception as error:  # noqa: BLE001 - one broken experiment must neither end the others nor go unseen
+        broke = str(error) if isinstance(error, PfnError) else f"{type(error).__name__}: {error}"
+    return Report(experiment, tuple(checks), tuple(figures), perf_counter() - begin, broke)
+
+
+def findings(experiment: Experiment, setting: Setting) -> Findings:
+    """The network, if there is one, and then what the experiment finds."""
+    if experiment.network is not None:
+        network = NETWORKS[experiment.network]()
+        yield Shown("The network.", plots.draw(network, **DRAWINGS[experiment.network]))
+    yield from experiment.run(setting)
+
+
+def drawn(shown: Shown) -> Drawn:
+    """Films as pages, images of values as PNG, drawings as SVG, which stays sharp at any size."""
+    picture: Any = shown.picture
+    if hasattr(picture, "html"):
+        return Drawn(shown.caption, "html", picture.html.encode())
+    if any(axes.images for axes in picture.axes):
+        return Drawn(shown.caption, "png", picture.png())
+    return Drawn(shown.caption, "svg", picture.svg().encode())
+
+
+def _check_data(check: Check) -> dict[str, Any]:
+    text = number(check.ours) if isinstance(check.ours, int | float) else str(check.ours)
+    return {
+        "what": check.what,
+        "paper": check.paper,
+        "ours": text,
+        "holds": bool(check.holds),
+        "difference": check.difference,
+    }
+
+
+def _plain(value: Value) -> float | str | Mapping[str, float]:
+    """A value as JSON has it."""
+    if isinstance(value, str):
+        return value
+    return value._asdict() if isinstance(value, tuple) else float(value)

@@ -1,0 +1,114 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import pfn
+from pfn import t
+from pfn.audio import write_sound
+from pfn.cli import main
+from pfn.paper import EXPERIMENTS, NETWORKS
+from pfn.paper.piano import RATE, passage
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    x, h = pfn.Variable("x", 3), pfn.Variable("h", 2)
+    network = pfn.Network(pfn.Factorization(x[t], pfn.Parameter("W", shape=(3, 2)) @ h[t]))
+    path = tmp_path / "result.safetensors"
+    pfn.learn(network, {x: np.eye(3)}, iterations=20).save(path)
+    return path
+
+
+def test_help_names_every_command_and_each_has_an_example():
+    assert run("--help").exit_code == 0
+    for command in ("reproduce", "draw", "show", "decompose"):
+        assert command in run("--help").output
+        assert f"pfn {command}" in run(command, "--help").output
+
+
+def test_show(saved):
+    found = run("show", saved)
+    assert found.exit_code == 0
+    assert "x[t] = W h[t]" in found.output
+
+
+def test_show_with_pictures(saved, tmp_path):
+    found = run("show", saved, "--pictures", tmp_path / "seen")
+    assert found.exit_code == 0, found.output
+    assert {path.name for path in (tmp_path / "seen").iterdir()} == {"network.svg", "errors.svg", "x.png", "h.png"}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_draw_every_network_of_the_paper(name, tmp_path):
+    found = run("draw", name, "--out", tmp_path / "drawn.svg")
+    assert found.exit_code == 0, found.output
+    assert "<svg" in (tmp_path / "drawn.svg").read_text("utf-8")
+
+
+def test_draw_a_saved_model_with_slices(saved, tmp_path):
+    assert run("draw", saved, "--slices", 3, "--observed", "x", "--out", tmp_path / "x.png").exit_code == 0
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_draw_as_dot():
+    assert run("draw", "transitions", "--dot").output.startswith("digraph")
+
+
+def test_list():
+    listed = run("reproduce", "--list")
+    assert listed.exit_code == 0
+    assert all(experiment.name in listed.output for experiment in EXPERIMENTS)
+
+
+def test_reproduce(tmp_path):
+    found = run("reproduce", "superposition", "noisy", "--quick", "--jobs", 1, "--out", tmp_path)
+    assert found.exit_code == 0, found.output
+    assert f"Open {tmp_path / 'index.html'}" in found.output
+    experiments = json.loads((tmp_path / "results.json").read_text("utf-8"))["experiments"]
+    assert [experiment["name"] for experiment in experiments] == ["noisy", "superposition"]
+
+
+def test_a_failed_experiment_makes_the_exit_code_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("pfn.paper.section3.EXACT", -1.0)
+    found = run("reproduce", "superposition", "--quick", "--jobs", 1, "--out", tmp_path)
+    assert found.exit_code == 1
+    assert "failed: superposition" in found.output
+    assert "failed" in (tmp_path / "index.html").read_text("utf-8")
+
+
+def test_decompose(tmp_path):
+    write_sound(tmp_path / "tune.wav", passage(2.0), RATE)
+    found = run("decompose", tmp_path / "tune.wav", "--parts", 2, "--iterations", 3, "--out", tmp_path / "parts")
+    assert found.exit_code == 0, found.output
+    names = {path.name for path in (tmp_path / "parts").iterdir()}
+    assert names == {"activations.png", "spectrogram.png", "result.safetensors", "part-1.wav", "part-2.wav"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["show", "missing.safetensors"], 1, "missing.safetensors"),
+        (["draw", "nonsense"], 1, "neither a file nor a network of the paper"),
+        (["draw", "nmf", "--observed", "q", "--out", "never.svg"], 1, "nothing called q"),
+        (["draw", "nmf", "--out", "picture.jpeg"], 1, ".svg, .png, .pdf"),
+        (["draw", "nmf", "--slices", 0], 2, "0"),
+        (["reproduce", "trackin-clean"], 1, "Did you mean 'tracking-clean'?"),
+        (["reproduce", "--seed", -1], 2, "-1"),
+        (["reproduce", "noisy", "--recording", "no.wav"], 1, "no.wav"),
+        (["decompose", "missing.wav"], 1, "missing.wav"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, code, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(*arguments)
+    assert found.exit_code == code, found.output
+    assert message in found.output
+    assert "Traceback" not in found.output
+    assert list(tmp_path.iterdir()) == []
