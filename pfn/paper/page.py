@@ -16,7 +16,6 @@ SECTIONS = {
     "7": "Language modelling",
     "Appendix": "Appendices",
 }
-MIME = {"svg": "image/svg+xml", "png": "image/png"}
 SHARPNESS = 1.5  # dots of a PNG picture for a pixel of the page
 
 
@@ -33,9 +32,8 @@ def _section(experiment: Mapping[str, Any]) -> str:
 
 def _picture(name: str, content: bytes) -> dict[str, Any]:
     """What the template needs of a picture or film."""
-    kind = name.rpartition(".")[2]
-    if kind == "html":
+    if name.endswith(".html"):
         return {"page": content.decode()}
-    address = f"data:{MIME[kind]};base64,{b64encode(content).decode()}"
-    width = round(int.from_bytes(content[16:20]) / SHARPNESS) if kind == "png" else None  # where PNG files have it
-    return {"page": None, "address": address, "width": width}
+    width = int.from_bytes(content[16:20])  # where PNG files have it
+    address = f"data:image/png;base64,{b64encode(content).decode()}"
+    return {"page": None, "address": address, "width": round(width / SHARPNESS)}

@@ -15,7 +15,7 @@ class Drawn(NamedTuple):
     """A picture or film as the content of a file, and its caption."""
 
     caption: str
-    kind: Literal["svg", "png", "html"]
+    kind: Literal["png", "html"]
     content: bytes
 
 
@@ -87,13 +87,11 @@ def findings(experiment: Experiment, setting: Setting) -> Findings:
 
 
 def drawn(shown: Shown) -> Drawn:
-    """Films as pages, images of values as PNG, drawings as SVG, which stays sharp at any size."""
+    """Films as pages, all others as PNG: drawings as SVG would make the page three times as large."""
     picture: Any = shown.picture
     if hasattr(picture, "html"):
         return Drawn(shown.caption, "html", picture.html.encode())
-    if any(axes.images for axes in picture.axes):
-        return Drawn(shown.caption, "png", picture.png())
-    return Drawn(shown.caption, "svg", picture.svg().encode())
+    return Drawn(shown.caption, "png", picture.png())
 
 
 def _check_data(check: Check) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import numpy as np
 
 import pfn
 from pfn import plots
-from pfn.models import transition_network
+from pfn.models import hierarchical_network, transition_network
 from pfn.paper.experiment import Check, Findings, Runs, Setting, Shown, experiment
 from pfn.paper.measures import observed, worst_error
-from pfn.paper.originals import NONDETERMINISTIC, graph_example, plain_nmf
+from pfn.paper.originals import EXPRESSION, NONDETERMINISTIC, UPPER, graph_example, plain_nmf
 
 
 @experiment(
@@ -75,10 +75,10 @@ def sums_of_solutions(setting: Setting) -> Findings:
         x, h = a * one["x"] + b * other["x"], a * one["h"] + b * other["h"]
         errors.append(np.abs(np.vstack([x[:, :-1], x[:, 1:]]) - W @ h).max())
     yield Check(
-        "largest violation of α1 y1 + α2 y2 below 1e-8",
+        "largest violation of α1 y1 + α2 y2 below 1e-6",
         "a solution",
-        Runs.of(e < 1e-8 for e in errors),
-        max(errors) < 1e-8,
+        Runs.of(e < 1e-6 for e in errors),
+        max(errors) < 1e-6,
     )
 
 
@@ -88,16 +88,16 @@ def sums_of_solutions(setting: Setting) -> Findings:
     "The second algorithm",
     """Averaging over all copies of a variable instead of the updated ones: good convergence was observed, although it
     can take longer than with algorithm 1.""",
-    network="transitions",
+    network="hierarchy",
 )
 def both_algorithms(setting: Setting) -> Findings:
-    network, X = transition_network(NONDETERMINISTIC), observed(NONDETERMINISTIC, "? S2 ? S3 S4 ? ? ? ? S2")
+    network, data = hierarchical_network(EXPRESSION), {"x2": observed(UPPER, "? S2 ? ? ? ? S4 ? ? ?")}
     sweeps: dict[Literal["updated", "all"], list[int]] = {"updated": [], "all": []}
     errors = []
     for seed in setting.seeds(20):
         for averaging, counts in sweeps.items():
             method = pfn.Propagate(averaging=averaging, acceleration=None, epsilon=pfn.PAPER.epsilon)
-            result = pfn.infer(network, {"x": X}, method=method, seed=seed, iterations=5000, tolerance=1e-4)
+            result = pfn.infer(network, data, method=method, seed=seed, iterations=5000, tolerance=1e-4)
             counts.append(result.iterations)
             errors.append(worst_error(result))
     yield Check(

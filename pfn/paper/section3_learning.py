@@ -34,7 +34,7 @@ def learned(setting: Setting, *, columns: int, claim: str, restarts: int) -> Fin
     """W with so many columns, from single runs and from the best of several."""
     network = transition_network(NONDETERMINISTIC, learn_transitions=columns)
     single, best = [], []
-    for seed in setting.seeds(20):
+    for seed in setting.seeds(20, quick=20):
         X = training_sequence(np.random.default_rng(seed))
         single.append(pfn.learn(network, {"x": X}, seed=seed, iterations=SWEEPS))
     for seed in setting.seeds(4):

@@ -51,7 +51,7 @@ def test_results_are_data(folder):
 def test_pictures_are_files(folder):
     results = json.loads((folder / "results.json").read_text("utf-8"))
     files = [figure["file"] for found in results["experiments"] for figure in found["figures"]]
-    assert files == ["superposition-property-1.svg", "graph-example-1.svg", "noisy-1.svg", "noisy-2.png"]
+    assert files == ["superposition-property-1.png", "graph-example-1.png", "noisy-1.png", "noisy-2.png"]
     assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(files)
     assert (folder / "figures/noisy-2.png").read_bytes().startswith(b"\x89PNG")
 
