@@ -3,7 +3,7 @@ Drawing a network of your own
 =============================
 
 A spectrum is a sum of notes, and a note is struck by a hand or by the other one. Hidden variables are shaded; the
-dashed line says that two variables are always active together.
+box, a plate, says that all of it is there once for every time slice.
 """
 
 import pfn

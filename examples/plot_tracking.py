@@ -1,6 +1,6 @@
 """
-Targets in a noisy image
-========================
+Targets in a sensor image
+=========================
 
 Three targets move through a sensor image. The tracker of section 5 takes it apart into kind, state, emitted pattern
 and position, for all of them at once.

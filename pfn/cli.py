@@ -14,7 +14,7 @@ from pfn import plots
 from pfn.audio import decompose, write_sound
 from pfn.errors import FileError, OptionError, PfnError
 from pfn.network import Network
-from pfn.paper import EXPERIMENTS, NETWORKS, Report, Setting, reproduce
+from pfn.paper import DRAWINGS, EXPERIMENTS, NETWORKS, Report, Setting, reproduce
 from pfn.solve import Result, load
 
 FILE = click.Path(path_type=Path)
@@ -52,7 +52,7 @@ def main() -> None:
 @click.option("--recording", type=FILE, help="A sound file for section 6, instead of a passage made by code.")
 @click.option("--out", type=FILE, default=Path("paper"), show_default=True, help="The folder for the page.")
 def reproduce_command(
-    names: Sequence[str], listed: bool, quick: bool, seed: int, jobs: int | None, recording: Path | None, out: Path
+    *, names: Sequence[str], listed: bool, quick: bool, seed: int, jobs: int | None, recording: Path | None, out: Path
 ) -> None:
     r"""Run every experiment of the paper, or those named, and write a page about them.
 
@@ -123,11 +123,13 @@ def draw(thing: str, observed: Sequence[str], slices: int | None, dot: bool, out
       pfn draw result.safetensors --slices 4
     """
     network = _network(thing)
+    given = {"observed": list(observed)} if observed else {}
+    options = DRAWINGS.get(thing, {}) | given | ({"slices": slices} if slices else {})
     if dot:
-        click.echo(plots.dot(network, observed=observed, slices=slices))
+        click.echo(plots.dot(network, **options))
         return
     place = out or Path(f"{Path(thing).stem}.svg")
-    plots.draw(network, observed=observed, slices=slices).save(place)
+    plots.draw(network, **options).save(place)
     click.echo(f"Wrote {place}")
 
 
@@ -162,12 +164,14 @@ def show(path: Path, pictures: Path | None) -> None:
 
 
 def _pictures(result: Result) -> dict[str, Any]:
-    found = {"network.svg": plots.draw(result.network), "errors.svg": plots.convergence(result)}
+    found = {"network.svg": plots.draw(result.network)}
+    if result.history.iterations.size:
+        found["errors.svg"] = plots.convergence(result)
     return found | {f"{v.name}.png": plots.image(result, v) for v in result.network.variables}
 
 
 @main.command("decompose")
-@click.argument("audio", type=FILE)
+@click.argument("audio", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
 @click.option(
     "--duration", type=click.FloatRange(0, min_open=True), default=15.0, show_default=True, help="Seconds to take."
@@ -177,7 +181,7 @@ def _pictures(result: Result) -> dict[str, Any]:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--out", type=FILE, help="The folder for what is found.  [default: the sound's name]")
 def decompose_command(
-    audio: Path, start: float, duration: float, parts: int, iterations: int, seed: int, out: Path | None
+    *, audio: Path, start: float, duration: float, parts: int, iterations: int, seed: int, out: Path | None
 ) -> None:
     r"""Take a sound apart into patterns of patterns (section 6 of the paper).
 
@@ -188,16 +192,16 @@ def decompose_command(
     Example:
       pfn decompose song.flac --duration 20 --out song-parts
     """
-    found = decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
     folder = _folder(out or Path(audio.stem))
-    plots.stack(found.result, ["x4", "x3", "x2", "x1"]).save(folder / "activations.png")
+    found = decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
+    plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5).save(folder / "activations.png")
     plots.spectrogram(found.heard).save(folder / "spectrogram.png")
     found.result.save(folder / "result.safetensors")
-    for place, component in enumerate(found.loudest(found.top, parts), 1):
-        write_sound(
-            folder / f"part-{place}.wav", found.sound(found.top, component).clip(-1, 1), round(found.heard.rate)
-        )
-    click.echo(f"Wrote {min(parts, 40)} sounds, activations.png, spectrogram.png and result.safetensors to {folder}")
+    sounds = [found.sound(found.top, component) for component in found.loudest(found.top, parts)]
+    loudest = max(1.0, *(float(abs(sound).max()) for sound in sounds))  # together they may be louder than a file can be
+    for place, sound in enumerate(sounds, 1):
+        write_sound(folder / f"part-{place}.wav", sound / loudest, round(found.heard.rate))
+    click.echo(f"Wrote {len(sounds)} sounds, activations.png, spectrogram.png and result.safetensors to {folder}")
 
 
 def _folder(path: Path) -> Path:

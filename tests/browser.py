@@ -1,12 +1,14 @@
 """A real browser for pages that pfn makes: Chromium without a window, driven by selenium.
 
-Import the fixture `browser` into a test file. Where there is no Chromium the tests that use it are skipped.
+Import the fixture `browser` into a test file. Where there is no Chromium the tests that use it are skipped, or fail if
+the environment variable PFN_BROWSER is "required".
 """
 
 import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from os import environ
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +102,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     driver_path = shutil.which("chromedriver")
     if chromium is None or driver_path is None:
-        pytest.skip("no chromium and chromedriver on the path: install Debian's packages of these names")
+        give_up = pytest.fail if environ.get("PFN_BROWSER") == "required" else pytest.skip
+        give_up("no chromium and chromedriver on the path: install Debian's packages of these names")
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium

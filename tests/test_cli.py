@@ -101,7 +101,7 @@ def test_decompose(tmp_path):
         (["reproduce", "trackin-clean"], 1, "Did you mean 'tracking-clean'?"),
         (["reproduce", "--seed", -1], 2, "-1"),
         (["reproduce", "noisy", "--recording", "no.wav"], 1, "no.wav"),
-        (["decompose", "missing.wav"], 1, "missing.wav"),
+        (["decompose", "missing.wav"], 2, "missing.wav"),
         (["nonsense"], 2, "nonsense"),
     ],
 )

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pfn.errors import DataError, PfnError
+from pfn.errors import DataError, OptionError
 from pfn.models.language_model import LanguageModel
 from pfn.models.predictions import FloatArray
 from pfn.models.text import Sequences, Vocabulary, distinct_sequences
+from pfn.solve.ramps import check_count, check_number
 
 # Held-out text is taken in stretches all over the text, so that it is of the same kind as the rest: every
 # thirtieth stretch of at most a thousand words, of which even a short text has two hundred.
@@ -31,6 +32,13 @@ def word_frequencies(tokens: Sequence[str], vocabulary: Vocabulary) -> FloatArra
     counts = np.maximum(np.bincount(vocabulary.encode(tokens), minlength=len(vocabulary)), 1)
     shares: FloatArray = counts / counts.sum()
     return shares
+
+
+def check_learning(features: object, pull: object, seed: object) -> None:
+    """Refuse what cannot be learned with."""
+    check_count(features, "features", 1)
+    check_number(pull, "pull", 0.0, None)
+    check_count(seed, "seed", 0)
 
 
 def split_text(
@@ -79,5 +87,5 @@ class Stopping:
     def best(self) -> LanguageModel:
         """The best model, with the perplexities of all."""
         if self._best is None:
-            raise PfnError("learning ended before its first sweep was done: ask for at least one, and let it end.")
+            raise OptionError("learning ended before its first sweep was done: ask for at least one, and let it end.")
         return replace(self._best, history=tuple(self._history))

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pfn
-from pfn.models.held_out import Stopping, split_text, word_frequencies
+from pfn.models.held_out import Stopping, check_learning, split_text, word_frequencies
 from pfn.models.language import LATEST_SHARE, PULL, lag_names, language_chain
 from pfn.models.language_model import LanguageModel
 from pfn.models.predictions import FloatArray
 from pfn.models.text import Sequences, Vocabulary, distinct_sequences, one_hot
+from pfn.solve.ramps import check_count
 
 
 class ChainData(NamedTuple):
@@ -29,6 +30,7 @@ def chain_data(tokens: Sequence[str], vocabulary: Vocabulary, lags: int = 1) -> 
      [0. 1.]] [[0. 1.]
      [1. 0.]] [2. 2.]
     """
+    check_count(lags, "lags", 1)
     return _chain_data(distinct_sequences(vocabulary.encode(tokens), lags + 1), len(vocabulary))
 
 
@@ -82,13 +84,15 @@ def learn_chain(
     """The chain learned from a text: `pfn.learn` on `language_chain`, stopped when held-out text gets worse.
 
     The held-out text, without `held_out` a thirtieth of the tokens in stretches, also decides how much of the
-    unigram is mixed in. `pull` is the weight of the common features, in occurrences of a word.
+    unigram is mixed in. `pull` is the weight of the common features, in occurrences of a word. Single precision is as
+    good here, and halves the memory: x and x2 have a column for every distinct sequence.
 
     >>> tokens = ("the cat sees a dog . the dog sees a cat . " * 40).split()
     >>> model = learn_chain(tokens, Vocabulary.of(tokens), features=4, progress=False)
     >>> [word for word, _ in model.predict(["sees"], top=1)]
     ['a']
     """
+    check_learning(features, pull, seed)
     network = language_chain(vocabulary, features, lags, pull=pull)
     unigram = word_frequencies(tokens, vocabulary)
     learned, watched = split_text(tokens, vocabulary, lags, held_out=held_out)
@@ -111,6 +115,13 @@ def learn_chain(
 
 def chain_model(values: Mapping[str, Any], vocabulary: Vocabulary, unigram: FloatArray) -> LanguageModel:
     """The model with the values of a learned `language_chain`, such as `result.values`."""
-    names = lag_names(sum(name.startswith("y") for name in values))
+    lags = sum(name == "B" or name[1:].isdigit() for name in values if name.startswith("B"))
+    missing = [name for lag in lag_names(max(lags, 1)) for name in (lag.B, lag.A, "V") if name not in values]
+    if missing:
+        raise pfn.DataError(
+            f"chain_model: expected the values of a learned language_chain, found no {missing[0]} among "
+            f"{', '.join(values) or 'nothing'}. Give result.values."
+        )
+    names = lag_names(lags)
     B, A = tuple(values[lag.B] for lag in names), tuple(values[lag.A] for lag in names)
     return LanguageModel(vocabulary, B, A, values["V"], unigram)

@@ -9,6 +9,7 @@ import numpy as np
 import pfn
 from pfn.models.predictions import FloatArray, Score, score_predictions
 from pfn.models.text import IntArray, Sequences, Vocabulary, distinct_sequences
+from pfn.solve.ramps import check_count
 
 
 class Transition(NamedTuple):
@@ -35,6 +36,20 @@ class LanguageModel:
     unigram: FloatArray
     mix: float = 1.0
     history: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        words, size = len(self.vocabulary), np.shape(self.emission)[-1]
+        wanted = {"emission": (words, size), "unigram": (words,)}
+        found = {"emission": np.shape(self.emission), "unigram": np.shape(self.unigram)}
+        for lag, (B, A) in enumerate(zip(self.features, self.transitions, strict=True), 1):
+            wanted |= {f"features of lag {lag}": (size, words), f"transitions of lag {lag}": (size, size)}
+            found |= {f"features of lag {lag}": np.shape(B), f"transitions of lag {lag}": np.shape(A)}
+        for name, shape in wanted.items():
+            if found[name] != shape:
+                raise pfn.DataError(
+                    f"LanguageModel: {name} must have the shape {shape} for {words} words and {size} features, found "
+                    f"{found[name]}."
+                )
 
     @property
     def lags(self) -> int:
@@ -71,6 +86,7 @@ class LanguageModel:
 
     def predict(self, context: Sequence[str], *, top: int = 10) -> list[tuple[str, float]]:
         """The most likely next words with their probabilities; of the context the last `lags` words count."""
+        check_count(top, "top", 1)
         words = self.vocabulary.encode(context)[-self.lags :]
         found = self.probabilities(words[:, None])[:, 0] if words.size else self.unigram
         return [(self.vocabulary.words[i], float(found[i])) for i in np.argsort(-found, kind="stable")[:top]]
@@ -85,6 +101,7 @@ class LanguageModel:
 
         The features are those of words as context, with lag 1; `among` leaves only so many most frequent words.
         """
+        check_count(top, "top", 1)
         if word not in self.vocabulary:
             raise pfn.DataError(f"nearest: {word!r} is not in the vocabulary of {len(self.vocabulary)} words.")
         number = self.vocabulary.number(word)

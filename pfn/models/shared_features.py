@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.models.held_out import Stopping, split_text, word_frequencies
+from pfn.models.held_out import Stopping, check_learning, split_text, word_frequencies
 from pfn.models.language import PULL
 from pfn.models.language_model import LanguageModel, emission_of
 from pfn.models.predictions import FloatArray
@@ -45,6 +45,7 @@ def learn_shared_features(
     >>> [word for word, _ in model.nearest("cat", top=1)]
     ['dog']
     """
+    check_learning(features, pull, seed)
     unigram = word_frequencies(tokens, vocabulary)
     learned, watched = split_text(tokens, vocabulary, 1, held_out=held_out)
     stopping = Stopping(watched, patience=PATIENCE)

@@ -10,7 +10,14 @@ from pfn.plots.schemes import Scheme, SchemeArc, scheme
 from pfn.plots.symbols import symbol
 
 
-def dot(thing: Drawable, *, observed: Observed = (), slices: int | None = None, implicit: bool = False) -> str:
+def dot(
+    thing: Drawable,
+    *,
+    observed: Observed = (),
+    slices: int | None = None,
+    plates: str | int | None = "N",
+    implicit: bool = False,
+) -> str:
     """The drawing as Graphviz DOT, to be laid out by `dot -Tsvg`; the options are those of `draw`.
 
     The text of a machine or a regular expression is read back by `StateMachine.from_dot`.
@@ -32,7 +39,7 @@ def dot(thing: Drawable, *, observed: Observed = (), slices: int | None = None, 
     """
     check_options("dot", thing, observed=observed, slices=slices, implicit=implicit)
     if isinstance(thing, Network):
-        return _text(_network_lines(scheme(thing, observed, slices, "N")))
+        return _text(_network_lines(scheme(thing, observed, slices, plates)))
     if isinstance(thing, Hierarchy):
         return _text(_hierarchy_lines(thing, implicit))
     if isinstance(thing, RegularExpression):

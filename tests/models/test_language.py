@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -333,6 +334,10 @@ def test_diagnosis_of_known_features():
     assert diagnose_features([[1, 0], [0, 0]]).mean_cosine == pytest.approx(1)  # a word without features counts not
 
 
+def small_model():
+    return LanguageModel(Vocabulary("a"), (np.ones((1, 2)),), (np.eye(1),), np.full((2, 1), 0.5), np.full(2, 0.5))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -343,7 +348,14 @@ def test_diagnosis_of_known_features():
         (lambda: learn_chain(["a"] * 20, Vocabulary("a"), 2), "at least 200 tokens.*found 20.*held_out"),
         (lambda: learn_chain("a text", Vocabulary("a"), 2), "a list of tokens"),
         (lambda: learn_shared_features(["a", "b"] * 200, Vocabulary("ab"), 2, sweeps=0), "first sweep"),
-        (lambda: LanguageModel(*[Vocabulary("a")] * 5).nearest("b"), "'b' is not in the vocabulary of 2 words"),
+        (lambda: small_model().nearest("b"), "'b' is not in the vocabulary of 2 words"),
+        (lambda: small_model().predict(["a"], top=0), "top must be a whole number >= 1, found 0"),
+        (lambda: replace(small_model(), unigram=np.ones(3)), r"unigram must have the shape \(2,\)"),
+        (lambda: chain_model({"B": 0, "A": 0}, Vocabulary("a"), np.ones(2)), "found no V among B, A"),
+        (lambda: chain_data(["a", "a"], Vocabulary("a"), lags=0), "lags must be a whole number >= 1, found 0"),
+        (lambda: learn_chain(["a"] * 300, Vocabulary("a"), 2, seed=-1), "seed must be a whole number >= 0, found -1"),
+        (lambda: learn_shared_features(["a"] * 300, Vocabulary("a"), 2.5), "features must be a whole number"),
+        (lambda: learn_shared_features(["a"] * 300, Vocabulary("a"), 2, pull=-50), "pull must be a number >= 0"),
     ],
 )
 def test_refusals(call, message):
@@ -371,6 +383,6 @@ def test_the_figure_of_shakespeare():
     cut = int(len(tokens) * 0.9)
     model = learn_chain(tokens[:cut], Vocabulary.of(tokens[:cut], minimum_count=3), 100, progress=False)
     found = model.score(tokens[cut:])
-    assert found.perplexity < 133
+    assert found.perplexity < 131  # FINDINGS 130.8; seeds 0 to 3 gave 128.5 to 129.7
     assert found.top1 > 0.15
     assert found.top10 > 0.465
