@@ -54,7 +54,7 @@ def main() -> None:
 def reproduce_command(
     *, names: Sequence[str], listed: bool, quick: bool, seed: int, jobs: int | None, recording: Path | None, out: Path
 ) -> None:
-    r"""Run every experiment of the paper, or those named, and write a page about them.
+    """Run every experiment of the paper, or those named, and write a page about them.
 
     The page is index.html in the folder; results.json beside it has the same as data.
 
@@ -112,7 +112,7 @@ def _experiments() -> Table:
 @click.option("--dot", is_flag=True, help="Print Graphviz DOT text instead of drawing.")
 @click.option("--out", type=FILE, help="A .svg, .png or .pdf file.  [default: THING.svg]")
 def draw(thing: str, observed: Sequence[str], slices: int | None, dot: bool, out: Path | None) -> None:
-    r"""Draw the network of a saved result, or one of the paper's.
+    """Draw the network of a saved result, or one of the paper's.
 
     THING is a file, or one of: graph-example, nmf, transitions, hierarchy, tracking, spectrogram, language,
     language-chain.
@@ -148,7 +148,7 @@ def _network(thing: str) -> Network:
 @click.argument("path", type=FILE)
 @click.option("--pictures", type=FILE, help="A folder for pictures: the network, the errors, every variable.")
 def show(path: Path, pictures: Path | None) -> None:
-    r"""Show a saved result: its equations, errors and sizes, and pictures of them.
+    """Show a saved result: its equations, errors and sizes, and pictures of them.
 
     \b
     Example:
@@ -183,7 +183,7 @@ def _pictures(result: Result) -> dict[str, Any]:
 def decompose_command(
     *, audio: Path, start: float, duration: float, parts: int, iterations: int, seed: int, out: Path | None
 ) -> None:
-    r"""Take a sound apart into patterns of patterns (section 6 of the paper).
+    """Take a sound apart into patterns of patterns (section 6 of the paper).
 
     Writes the loudest patterns of the highest level as sounds, a picture of all activations, and the result, which
     pfn.load reads.

@@ -11,6 +11,8 @@ from pfn.solve import Result
 Drawable: TypeAlias = Network | StateMachine | Hierarchy | RegularExpression
 
 
+MOST_SLICES = 30
+
 Observed: TypeAlias = Iterable[Variable | str]
 
 
@@ -24,6 +26,10 @@ def check_options(what: str, thing: object, *, observed: Observed, slices: int |
             f"{type(thing).__name__}. For arrays and results there are the plots of values."
         )
     kind = type(thing).__name__
+    if slices is not None and hasattr(slices, "__index__") and slices > MOST_SLICES:
+        raise OptionError(
+            f"{what}: slices must be at most {MOST_SLICES}, more can neither be laid out nor read, found {slices}."
+        )
     if isinstance(observed, str | Variable) or not isinstance(observed, Iterable):
         raise OptionError(f"{what}: observed must be a list of variables, found {observed!r}. Write [{observed!r}].")
     if not isinstance(thing, Network) and (slices is not None or tuple(observed)):

@@ -116,7 +116,7 @@ def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: Matrix, look
     if labels is not None and len(labels) <= MOST_UPRIGHT:
         label_entries(ax.xaxis, len(labels), labels, look, lines=True)
         ax.tick_params(axis="x", rotation=90)
-    ax.set_title(symbol(W.name).math())
+    ax.set_title(W.symbol.math())
     add_scale_bar([ax], drawn)
 
 

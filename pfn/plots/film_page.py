@@ -11,7 +11,6 @@ from pfn.plots.heatmaps import HIDDEN, Look, colours, ticks
 from pfn.plots.matrices import Matrix
 from pfn.plots.pages import rendered
 from pfn.plots.recording import Recording
-from pfn.plots.symbols import symbol
 
 HIDDEN_BYTE = 255
 """What stands for a hidden entry; the values from 0 to the largest are the bytes below it."""
@@ -86,7 +85,7 @@ def _track(frames: Sequence[Matrix], look: Look, widest: int) -> Track:
     largest = float(np.nanmax(pixels, initial=0.0))
     return Track(
         name=frames[0].name,
-        symbol=symbol(frames[0].name).html(),
+        symbol=frames[0].symbol.html(),
         rows=pixels.shape[1],
         columns=pixels.shape[2],
         height=_height(rows),

@@ -46,7 +46,9 @@ class Film:
         return film_page(self.recording, self.look)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page into one file, to be opened in a browser."""
+        """Write the page into one .html file, to be opened in a browser."""
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise FileError(f"{path}: a film is a page, so the name must end in .html, found {Path(path).name!r}.")
         try:
             Path(path).write_text(self.html, encoding="utf-8")
         except OSError as error:

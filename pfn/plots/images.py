@@ -12,7 +12,6 @@ from pfn.network import Parameter, Variable
 from pfn.plots.heatmaps import Look, add_scale_bar, inches, label_entries, show
 from pfn.plots.matrices import Matrix, as_result, matrix_of, with_labels
 from pfn.plots.pictures import Picture, picture_and_axes, picture_or
-from pfn.plots.symbols import symbol
 from pfn.solve import Result
 
 Item = Variable | Parameter | str
@@ -55,7 +54,7 @@ def image(
     width, height = inches(*matrix.values.shape)
     figure, axes = picture_and_axes(ax, (width + 1.6, height + 0.8))
     drawn = show(axes, matrix, look)
-    axes.set_title(symbol(matrix.name).math() if matrix.name else "")
+    axes.set_title(matrix.symbol.math() if matrix.name else "")
     if matrix.timed:
         axes.set_xlabel("time slice", fontsize="small")
     if scale_bar:
@@ -94,7 +93,7 @@ def stack(
     norm = look.norm(max(matrix.largest for matrix in matrices)) if common_scale else None
     for ax, matrix in zip(rows, matrices, strict=True):
         drawn = show(ax, matrix, look, norm=norm)
-        ax.set_ylabel(symbol(matrix.name).math(), rotation=0, ha="right", va="center", fontsize="large")
+        ax.set_ylabel(matrix.symbol.math(), rotation=0, ha="right", va="center", fontsize="large")
         ax.label_outer()
         if not common_scale:
             add_scale_bar([ax], drawn)
@@ -158,7 +157,7 @@ def before_and_after(
         norm = look.norm(max(before.largest, after.largest))
         for ax, matrix, word in zip(grid[:, column], (before, after), ("given", "found"), strict=True):
             drawn = show(ax, matrix, look, norm=norm)
-            ax.set_title(f"{symbol(matrix.name).math()} {word}")
+            ax.set_title(f"{matrix.symbol.math()} {word}")
         add_scale_bar(grid[:, column].tolist(), drawn)
         grid[0, column].tick_params(labelbottom=False)
         grid[1, column].set_xlabel("time slice", fontsize="small")

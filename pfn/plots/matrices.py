@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from pfn.errors import DataError, OptionError
 from pfn.network import Factorization, Parameter, Variable
+from pfn.plots.symbols import Symbol, symbol
 from pfn.solve import Result
 from pfn.solve.data import numbers, refuse_bad_entries
 from pfn.solve.ramps import check_count
@@ -20,6 +21,13 @@ class Matrix(NamedTuple):
     values: np.ndarray
     labels: tuple[str, ...] | None = None
     timed: bool = False
+    below: str = ""
+    """What stands below the name: a variable has one column for every t."""
+
+    @property
+    def symbol(self) -> Symbol:
+        """The name as drawings write it."""
+        return symbol(self.name, self.below)
 
     @property
     def largest(self) -> float:
@@ -57,7 +65,8 @@ def named_matrix(values: Any, item: Any, sequence: int = 0) -> Matrix:
         raise DataError(
             f"{name}: expected {item.size} rows, one per component, found the shape {matrix.shape}. {remedy}"
         )
-    return Matrix(name, matrix, None if item.labels is None else tuple(item.labels), timed=True)
+    labels = None if item.labels is None else tuple(item.labels)
+    return Matrix(name, matrix, labels, timed=True, below="t")
 
 
 def with_labels(matrix: Matrix, labels: Sequence[str] | None) -> Matrix:

@@ -245,3 +245,8 @@ def test_a_result_is_refused_with_its_network_named():
     result = pfn.learn(networks.plain_nmf(2, 1), {"x": np.ones((2, 3))}, iterations=1, progress=False)
     with pytest.raises(pfn.OptionError, match=r"found a Result. Write draw\(result.network"):
         draw(result)
+
+
+def test_too_many_slices_are_refused() -> None:
+    with pytest.raises(pfn.OptionError, match="slices must be at most 30, .* found 31"):
+        draw(next(iter(NETWORKS.values())), slices=31)

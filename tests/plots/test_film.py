@@ -319,3 +319,9 @@ def test_pages_of_the_paper_are_small(problem: str) -> None:
         X = rng.random((512, 12)) ** 8 @ rng.random((12, 200)) ** 12
         film = plots.film(spectrogram_hierarchy(512), {"x1": X}, ["x4", "x3", "x2", "x1"], learn=True, iterations=20)
     assert len(film.html) < 1_000_000
+
+
+def test_a_film_is_a_page(tmp_path: Path) -> None:
+    with pytest.raises(pfn.FileError, match="must end in .html, found 'film.gif'"):
+        make(iterations=2).save(tmp_path / "film.gif")
+    assert not list(tmp_path.iterdir())

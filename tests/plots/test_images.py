@@ -97,7 +97,7 @@ def test_of_many_components_few_have_ticks() -> None:
 def test_sources(source: Any, item: Any) -> None:
     ax = images(plots.image(source, item))[0]
     np.testing.assert_array_equal(shown(ax), RESULT["x"])
-    assert ax.get_title() == "$x$"
+    assert ax.get_title() == "$x_{t}$"
     assert labels(ax.yaxis) == ["S1", "S2", "S3"] or item == "x"
 
 
