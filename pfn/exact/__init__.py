@@ -1,0 +1,31 @@
+"""The network as a convex program: matrix, solvers, uniqueness."""
+
+from pfn.exact.inference import Asked, Solved, distinct, refuse, solve, superposition
+from pfn.exact.linear import Deadline, InfeasibleError, OutOfTimeError
+from pfn.exact.noisy import Noise, soften
+from pfn.exact.penalty import Question, explain, weighted
+from pfn.exact.size import Size, size_of
+from pfn.exact.system import System, assemble
+from pfn.exact.windows import Window
+
+__all__ = [
+    "Asked",
+    "Deadline",
+    "InfeasibleError",
+    "Noise",
+    "OutOfTimeError",
+    "Question",
+    "Size",
+    "Solved",
+    "System",
+    "Window",
+    "assemble",
+    "distinct",
+    "explain",
+    "refuse",
+    "size_of",
+    "soften",
+    "solve",
+    "superposition",
+    "weighted",
+]

@@ -1,0 +1,43 @@
+"""How large a problem is, before it is set up."""
+
+from typing import NamedTuple
+
+from pfn.network import Network
+
+LINEAR, QUADRATIC = 150, 1200
+"""Bytes for every entry of the matrix, measured at most: on tracking scenes of 10⁴ to 10⁷ entries."""
+
+
+class Size(NamedTuple):
+    """Entries of all variables, rows and non-zero entries of the matrix, and the memory that this may take."""
+
+    unknowns: int
+    equations: int
+    entries: int
+    bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.unknowns:,} unknowns, {self.equations:,} equations with {self.entries:,} entries, "
+            f"at most about {self.bytes / 1e9:.2g} GB"
+        )
+
+
+def size_of(network: Network, length: int, *, quadratic: bool) -> Size:
+    """The size for T slices, nothing being known; parameters without a value count as full."""
+    columns = network.columns(length)
+    rows = entries = 0
+    for equation in network.factorizations:
+        count = columns.equations[equation.name]
+        filled = sum(_filled(parameter.value, parameter.shape) for parameter in equation.parameters)
+        rows += count * equation.rows
+        entries += count * (equation.rows + filled)
+    unknowns = sum(variable.size * len(columns.variables[variable.name]) for variable in network.variables)
+    return Size(unknowns, rows, entries, entries * (QUADRATIC if quadratic else LINEAR))
+
+
+def _filled(value: object, shape: tuple[int, int]) -> int:
+    """How many entries of a matrix are not zero."""
+    if value is None:
+        return shape[0] * shape[1]
+    return int((value != 0).sum())  # type: ignore[attr-defined]  # dense or sparse, both compare so

@@ -1,0 +1,242 @@
+"""Options of exact inference: what they do, what is refused and in which words, limits and progress."""
+
+import numpy as np
+import pytest
+
+import pfn
+from pfn import t
+from pfn.models import simulate_targets, tracking_network
+from tests import networks
+from tests.models.scenes import PAPER_LENGTH, PAPER_TARGETS
+from tests.network.refusal import refused
+from tests.solve.cases import MACHINE, numbers, parts_based, states, tower
+
+NETWORK = tracking_network(15)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"structure": "hard"}, "structure must be one of 'exact', 'soft', found 'hard'."),
+        ({"prefer": "dense"}, "prefer must be one of 'sparse', 'spread', found 'dense'."),
+        ({"debias": "yes"}, "debias must be one of True, False, found 'yes'."),
+        ({"noise": ["x"]}, "noise must be a mapping such as {x: …}, found ['x']."),
+        ({"noise": {"x": "l3"}}, "noise of x must be 'l1' or 'l2', found 'l3'."),
+        ({"penalty": {"x": -1}}, "penalty of x must be a number >= 0, found -1."),
+        ({"penalty": {"x": "some"}}, "penalty of x must be a number >= 0, found 'some'."),
+        ({"background": "x"}, "background must be a list of variables, found 'x'."),
+        ({"window": 1}, "window must be a whole number >= 2, found 1."),
+        ({"window": 5, "overlap": 5}, "overlap=5 needs a window longer than that, found window=5."),
+        ({"overlap": 5}, "overlap=5 needs a window longer than that, found window=None."),
+        ({"time_limit": -1.0}, "time_limit must be a number >= 0, found -1.0."),
+    ],
+)
+def test_refused_when_made(options, message):
+    with refused(f"Exact: {message}", pfn.OptionError):
+        pfn.Exact(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"background": ["x"]}, "background of x explains noise in it: add noise={'x': 'l2'}."),
+        ({"noise": {"W": "l2"}}, "noise takes variables, found W."),
+        ({"penalty": {"g": 1.0}}, "penalty: the network has nothing called g. It has x, h, W, eq1."),
+        (
+            {"noise": {"x": "l2"}, "structure": "soft"},
+            "noise keeps the structure exact, structure='soft' does not. Give one of them.",
+        ),
+        ({"structure": "soft", "window": 5}, "structure='soft' is solved for all times at once. Leave window out."),
+        (
+            {"penalty": {"x": "auto"}},
+            "penalty 'auto' is found from squared noise: add noise={x: 'l2'}, or give a weight.",
+        ),
+        (
+            {"debias": True, "noise": {"x": "l2"}},
+            "debias solves again without the penalty of noisy data: give noise and penalty.",
+        ),
+    ],
+)
+def test_refused_with_a_network(options, message):
+    with refused(f"Exact: {message}", pfn.OptionError):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method=pfn.Exact(**options))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("checkpoint", "file"), ("resume", "file"), ("callback", print), ("restarts", 2)]
+)
+def test_options_of_sweeps(option, value):
+    words = f"^Exact: {option} belongs to methods that sweep"
+    with pytest.raises(pfn.OptionError, match=words):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", **{option: value})
+
+
+def test_no_starting_values():
+    with pytest.raises(pfn.OptionError, match=r"^Exact: h needs no starting values"):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", initial={"h": np.ones((4, 1))})
+
+
+def test_no_learning():
+    with pytest.raises(pfn.OptionError, match=r"^Exact: parameter W is to be learned"):
+        pfn.learn(parts_based(), {"x": numbers()}, method="exact")
+    with pytest.raises(pfn.DataError, match=r"^parameter W is unknown"):
+        pfn.infer(parts_based(), {"x": numbers()}, method="exact")
+
+
+def test_methods_are_values():
+    one, other = (pfn.Exact(noise={"x1": "l2"}, penalty={"x4": "auto"}, background=["x1"]) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert "penalty={'x4': 'auto'}" in repr(one)
+
+
+class TestNoSolution:
+    def test_in_the_names_of_the_user(self):
+        x, h = pfn.Variable("place", 3, ["here", "there", "away"]), pfn.Variable("move", 2)
+        W = pfn.Parameter("W", [[1, 0], [0, 1], [0, 0], [0, 0], [1, 0], [0, 1]])
+        network = pfn.Network(pfn.Factorization([x[t], x[t + 1]], W @ h[t], name="steps"))
+        with pytest.raises(pfn.NoExactSolution) as caught:
+            pfn.infer(network, {x: np.eye(3)[:, [0, 1, 0]]}, method="exact")
+        message = str(caught.value)
+        assert message.startswith(
+            "no exact solution: steps: [place[t]; place[t+1]] = W move[t] cannot hold at t = 1. In the values that "
+            "come closest, place in column "
+        )
+        assert "component 0 (here), is 1 more than" in message or "component 1 (there), is 1 more than" in message
+        assert message.endswith(
+            "its parents make it. Hide observations there (NaN), allow errors in them (pfn.Exact(noise={x: 'l2'})), "
+            "or take the least squares answer (pfn.Exact(structure='soft'))."
+        )
+
+    def test_the_smallest_violation(self):
+        X = states(1, 2, 3, 4, 1, 2)
+        X[:, 3] = [0, 0, 0.25, 1]  # a quarter too much
+        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)?\. .* is 0\.25 more"):
+            pfn.infer(MACHINE, {"x": X}, method="exact")
+
+    def test_of_several_sequences(self):
+        with pytest.raises(pfn.NoExactSolution, match=r"^no exact solution: sequence 1: eq1: "):
+            pfn.infer(MACHINE, {"x": [states(1, 2), states(1, 3)]}, method="exact")
+
+    def test_several_equations(self):
+        data = {"x": np.array([[1.0], [1.0]]), "y": np.array([[1.0], [2.0], [3.0]])}
+        with pytest.raises(pfn.NoExactSolution, match=r"eq2: y.* = B h.* cannot hold at t = 0"):
+            pfn.infer(tower(), data, method="exact")
+
+    def test_of_a_noisy_problem(self):
+        data = {"x": np.array([[1.0], [1.0]]), "y": np.array([[1.0], [2.0], [3.0]])}
+        with pytest.raises(pfn.NoExactSolution, match=r"eq2"):
+            pfn.infer(tower(), data, method=pfn.Exact(noise={"x": "l2"}))
+
+    def test_the_paper_s_tracker_with_a_wrong_sensor(self):
+        scene = networks.tracking_scene()
+        X = scene["x1"].copy()
+        X[2, 12] = 0.5
+        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = 1[123]"):
+            pfn.infer(networks.tracking(), {"x1": X}, method="exact")
+
+
+class TestLimits:
+    def test_time_is_up_at_once(self):
+        scene = networks.tracking_scene()
+        result = pfn.infer(networks.tracking(), {"x1": scene["x1"]}, method=pfn.Exact(time_limit=0.0))
+        assert result.stop.startswith("stopped early, by the time limit or the user: the largest error is ")
+        assert result.unique is None
+        assert all(np.isfinite(result[v]).all() and (result[v] >= 0).all() for v in result.network.variables)
+        assert result.rmse["eq1"] > 0
+        np.testing.assert_array_equal(result["x1"], scene["x1"])
+
+    @pytest.mark.parametrize("options", [{"noise": {"x1": "l2"}}, {"structure": "soft"}])
+    def test_the_same_for_squares(self, options):
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+        scene = networks.tracking_scene()
+        method = pfn.Exact(**options, time_limit=1e-4)
+        result = pfn.infer(networks.tracking(), {"x1": scene["x1"]}, method=method)
+        assert result.stop.startswith(("stopped early", "no exact solution"))
+
+    def test_enough_time(self):
+        assert pfn.infer(MACHINE, {"x": states(1, 0)}, method=pfn.Exact(time_limit=60.0)).stop == "exact solution"
+
+    def test_the_size_beforehand(self):
+        size = pfn.Exact().size(NETWORK, 26)
+        assert (size.unknowns, size.equations) == (8168, 5214)
+        noisy = pfn.Exact(noise={"x1": "l2"}).size(NETWORK, 26)
+        assert noisy.entries == size.entries
+        assert noisy.bytes > size.bytes
+        assert pfn.Exact().size(NETWORK, 260).bytes == pytest.approx(10 * size.bytes, rel=0.05)
+
+    def test_progress(self, capsys):
+        scene = simulate_targets(NETWORK, 3, length=40, seed=1)
+        pfn.infer(NETWORK, scene.observed, method=pfn.Exact(window=10), progress=True)
+        shown = capsys.readouterr().err
+        assert "unknowns" in shown
+        assert "40/40" in shown
+
+
+# By noise: the weight that was tried out, the share outside the true states, the error of a magnitude.
+LIMITS = {0.06: (0.1, 0.005, 0.03), 0.2: (0.25, 0.01, 0.08), 0.4: (0.5, 0.03, 0.16)}
+
+
+class TestNoise:
+    """The paper's scene in noise (FINDINGS: weights 0.1, 0.25, 0.5), and others."""
+
+    @staticmethod
+    def asked(scene, weight, **options):
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+        method = pfn.Exact(noise={"x1": "l2"}, penalty={"x4": weight}, background=["x1"], debias=True, **options)
+        return pfn.infer(NETWORK, scene.observed, method=method)
+
+    @staticmethod
+    def assert_found(result, scene, share, error):
+        truth, found = scene.truth["x4"], result["x4"]
+        assert found[truth == 0].sum() <= share * found.sum()
+        kinds = {"A": slice(0, 5), "B": slice(5, 9)}
+        for target in scene.targets:
+            others = [o for o in scene.targets if o is not target and o.kind == target.kind]
+            lived = range(target.start, target.end + 1)
+            alone = [time for time in lived if not any(o.start <= time <= o.end for o in others)]
+            magnitude = found[kinds[target.kind]][:, alone].sum(axis=0).mean()
+            assert magnitude == pytest.approx(target.magnitude, rel=error)
+
+    @pytest.mark.parametrize("weight", ["found", "auto"])
+    @pytest.mark.parametrize("noise", LIMITS)
+    def test_the_paper_s_scene(self, noise, weight):
+        given, share, error = LIMITS[noise]
+        scene = simulate_targets(NETWORK, PAPER_TARGETS, length=PAPER_LENGTH, noise=noise, seed=7)
+        result = self.asked(scene, given if weight == "found" else weight)
+        self.assert_found(result, scene, share, error)
+        assert max(result.rmse.values()) < 1e-7
+        assert result.unique is None
+        assert result.stop.startswith("the closest exact structure: x1 is off by 0.")
+        assert "the background of x1 is " in result.stop
+        background = float(result.stop.rsplit(" ", 1)[1])
+        assert background == pytest.approx(noise / 2, rel=0.1)
+
+    def test_in_windows(self):
+        scene = simulate_targets(NETWORK, PAPER_TARGETS, length=PAPER_LENGTH, noise=0.06, seed=2)
+        whole, joined = self.asked(scene, 0.1), self.asked(scene, 0.1, window=20, overlap=12)
+        np.testing.assert_allclose(joined["x4"], whole["x4"], atol=0.02)
+
+    def test_in_other_units(self):
+        scene = simulate_targets(NETWORK, PAPER_TARGETS, length=PAPER_LENGTH, noise=0.06, seed=3)
+        method = pfn.Exact(noise={"x1": "l2"}, penalty={"x4": "auto"}, background=["x1"], debias=True)
+        small = pfn.infer(NETWORK, {"x1": 1e-4 * scene.observed["x1"]}, method=method)
+        np.testing.assert_allclose(small["x4"] * 1e4, self.asked(scene, "auto")["x4"], atol=1e-5)
+
+    def test_what_the_penalty_cannot_reach(self):
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+        data = {"x": numbers(2, 5), "y": numbers(3, 5)}
+        method = pfn.Exact(noise={"x": "l2", "y": "l2"}, penalty={"top": "auto"})
+        assert pfn.infer(tower(), data, method=method).stop.startswith("the closest exact structure")
+        x, h, g = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Variable("g", 2)
+        loose = pfn.Network(pfn.Factorization(x, pfn.Parameter("A", np.eye(2)) @ h + pfn.Parameter("B", np.eye(2)) @ g))
+        with pytest.raises(pfn.OptionError, match=r"noise can be explained without the penalised variables"):
+            pfn.infer(loose, {x: numbers(2, 5)}, method=pfn.Exact(noise={x: "l2"}, penalty={g: "auto"}))
+
+
+def test_absolute_errors_need_no_extra():
+    X = states(1, 2, 3, 4, 1)
+    X[2, 1] = 0.3  # a spurious activation
+    result = pfn.infer(MACHINE, {"x": X}, method=pfn.Exact(noise={"x": "l1"}))
+    np.testing.assert_allclose(result["x"], states(1, 2, 3, 4, 1), atol=1e-7)
+    assert result.stop == f"the closest exact structure: x is off by {np.sqrt(0.09 / 20):.3g} (root mean square)"
