@@ -41,19 +41,21 @@ class Divergence:
         weights: Array = None,
         scratch: tuple[Array, Array] = (None, None),
         xp: Any = np,
-    ) -> float:
+    ) -> Array:
         """D(X ‖ R) from the error X − R, summed over entries, columns counted by their weights.
 
         Kullback-Leibler: Σ (X+ε) log((X+ε)/(R+ε)) − X + R, through log1p, which keeps its digits as X → R.
         """
         weighted = error if weights is None else error * weights
         if self.name == "euclidean":
-            return float(xp.vdot(error, weighted))
+            return xp.vdot(error, weighted)
         base = xp.add(R, epsilon, scratch[0])
-        logarithm = xp.log1p(xp.divide(error, base, scratch[1]), scratch[1])
+        # Where ε is lost beside R, the quotient for X = 0 would round to −1, and the logarithm of zero is no number.
+        quotient = xp.maximum(xp.divide(error, base, scratch[1]), np.finfo(base.dtype).eps - 1, out=scratch[1])
+        logarithm = xp.log1p(quotient, scratch[1])
         if weights is not None:
             logarithm = xp.multiply(logarithm, weights, scratch[1])
-        return float(xp.vdot(base, logarithm) + xp.vdot(error, logarithm) - weighted.sum())
+        return xp.vdot(base, logarithm) + xp.vdot(error, logarithm) - xp.sum(weighted)
 
 
 KULLBACK_LEIBLER = Divergence("kl")

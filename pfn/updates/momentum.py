@@ -5,6 +5,8 @@
 Fixed points stay fixed points; the clip keeps a step within a fifth of the value; zero stays zero.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pfn.updates.divergence import Array
@@ -16,9 +18,21 @@ CLIP = 0.2
 FLOORS = {np.dtype(np.float64): 1e-100, np.dtype(np.float32): 1e-30}
 
 
-def strength(steps: int) -> float:
+def strength(steps: Any) -> Any:
     """β after so many sweeps without a rise of the divergence."""
     return steps / (steps + 2)
+
+
+def steps_after(steps: Any, before: Any, now: Any) -> Any:
+    """How many sweeps without a rise there are, after one that took the divergence from `before` to `now`."""
+    return (steps + 1) * (now <= before)
+
+
+def extrapolated(x: Array, previous: Array, beta: Any, floor: Array, *, out: Array = None, xp: Any = np) -> Array:
+    """x̂, for values before that are greater than zero."""
+    ratio = xp.minimum(xp.divide(x, previous, out=out), 1 + CLIP, out=out)
+    change = xp.multiply(xp.maximum(ratio, 1 - CLIP, out=out), beta, out=out)
+    return xp.maximum(xp.multiply(xp.add(change, 1 - beta, out=out), x, out=out), floor, out=out)
 
 
 def extrapolate(x: Array, previous: Array, beta: float, floor: Array, scratch: Array) -> None:
@@ -27,13 +41,7 @@ def extrapolate(x: Array, previous: Array, beta: float, floor: Array, scratch: A
     `floor` is a number or an array; it is zero where x must stay zero.
     """
     if beta:
-        np.divide(x, previous, out=scratch)
-        np.multiply(scratch, beta, out=scratch)
-        np.add(scratch, 1 - beta, out=scratch)
-        np.minimum(scratch, 1 + CLIP * beta, out=scratch)
-        np.maximum(scratch, 1 - CLIP * beta, out=scratch)
-        np.multiply(scratch, x, out=scratch)
-        np.maximum(scratch, floor, out=scratch)
+        extrapolated(x, previous, beta, floor, out=scratch)
     else:
         np.maximum(x, floor, out=scratch)
     np.maximum(x, FLOORS[x.dtype], out=previous)

@@ -1,18 +1,30 @@
 """The normalizations of learned parameters, in place; a part or a column that is zero stays zero."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from pfn.updates.divergence import Array
-from pfn.updates.maps import SparseEntries
+
+
+class Entries(Protocol):
+    """A matrix that is not a numpy array: the sums of its columns over some rows, and how to scale them."""
+
+    def column_sums(self, part: slice) -> Array:
+        """The sum of every column over some rows."""
+
+    def scale_columns(self, part: slice, by: Array) -> None:
+        """Multiply every column, over some rows, by its number."""
 
 
 def normalize(
-    parameters: Sequence[Array | SparseEntries],
+    parameters: Sequence[Array | Entries],
     kind: str | None,
     parts: Sequence[slice],
     uses: Sequence[int] | None = None,
+    *,
+    xp: Any = np,
 ) -> None:
     """Normalize the learned parameters of one equation.
 
@@ -29,32 +41,33 @@ def normalize(
         counts = uses or [1] * len(parameters)
         sums = sum(count * _sums(W, everything) for W, count in zip(parameters, counts, strict=True))
         for W in parameters:
-            _scale(W, everything, _reciprocal(sums))
+            _scale(W, everything, _reciprocal(sums, xp))
     elif kind is not None:
         for W in parameters:
-            _normalize_one(W, kind, parts)
+            _normalize_one(W, kind, parts, xp)
 
 
-def _normalize_one(W: Array | SparseEntries, kind: str, parts: Sequence[slice]) -> None:
+def _normalize_one(W: Array | Entries, kind: str, parts: Sequence[slice], xp: Any) -> None:
     if kind == "columns":
         parts = [slice(None)]
     sums = [_sums(W, part) for part in parts]
     goal = 1 / len(parts) if kind != "balanced" else sum(sums) / len(parts)
     for part, found in zip(parts, sums, strict=True):
-        _scale(W, part, goal * _reciprocal(found))
+        _scale(W, part, goal * _reciprocal(found, xp))
 
 
-def _sums(W: Array | SparseEntries, part: slice) -> Array:
-    return W.column_sums(part) if isinstance(W, SparseEntries) else W[part].sum(axis=0)
+def _sums(W: Array | Entries, part: slice) -> Array:
+    return W[part].sum(axis=0) if isinstance(W, np.ndarray) else W.column_sums(part)
 
 
-def _scale(W: Array | SparseEntries, part: slice, by: Array) -> None:
-    if isinstance(W, SparseEntries):
-        W.scale_columns(part, by)
-    else:
+def _scale(W: Array | Entries, part: slice, by: Array) -> None:
+    if isinstance(W, np.ndarray):
         W[part] *= by
+    else:
+        W.scale_columns(part, by)
 
 
-def _reciprocal(sums: Array) -> Array:
+def _reciprocal(sums: Array, xp: Any) -> Array:
     # The reciprocal of a subnormal number overflows: such a column is gone.
-    return np.divide(1, sums, out=np.zeros_like(sums), where=sums >= np.finfo(sums.dtype).tiny)
+    gone = sums < np.finfo(sums.dtype).tiny
+    return xp.where(gone, 0, 1 / xp.where(gone, 1, sums))

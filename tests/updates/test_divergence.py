@@ -108,3 +108,11 @@ def test_the_numerator_field_may_take_the_place_of_the_reconstruction(
     assert found is R
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(X, kept)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_under_large_reconstructions_have_a_divergence(dtype: Any) -> None:
+    """R + ε is R in this precision, and (0 − R) / R is −1."""
+    R = np.array([[1e9, 2.0]], dtype)
+    value = KULLBACK_LEIBLER.value(np.array([[0.0, 2.0]], dtype) - R, R, 1e-9)
+    assert value == pytest.approx(1e9, rel=1e-5)

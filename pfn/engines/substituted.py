@@ -1,0 +1,240 @@
+"""Sweeps of exact multiplicative updates on a substituted network, none of which raises the cost."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.compiler.substitution import Move, Substitution
+from pfn.engines.parameters import make_blocks
+from pfn.engines.problem import Errors, Problem
+from pfn.engines.state import Scratch, aligned
+from pfn.engines.stretch import Stretch
+from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
+from pfn.engines.substituted_parameters import LeftUpdate
+from pfn.engines.substituted_values import SubstitutedValues
+from pfn.network import Factorization
+from pfn.updates import factor
+from pfn.updates.between import between, child_field
+from pfn.updates.majorizers import fields_at
+from pfn.updates.momentum import strength
+
+# How often the levels above the bottom are updated in a sweep: the products with the bottom matrices, which are by far
+# the largest, are made once for all of them (benchmarks/substitution.py).
+UPPER_ROUNDS = 2
+NOTHING: Mapping[str, Rest] = MappingProxyType({})
+
+
+class SubstitutedRun:
+    """The values of a run, and the moves of a sweep on them."""
+
+    def __init__(self, problem: Problem, plan: Substitution) -> None:
+        self._problem, self.plan, self._network = problem, plan, plan.network
+        self._values = SubstitutedValues(problem, plan)
+        self.risen = {
+            name: Risen(*(aligned(array.size, array.dtype).reshape(array.shape) for _ in range(2)))
+            for name, array in self._values.hidden.items()
+        }
+        self._flows = {declared.name: self._make_flow(declared) for declared in self._network.factorizations}
+        self._connect()
+        self._left = {move: self._left_update(move) for move in plan.moves if move.action == "left update"}
+        self.moves = tuple(m for m in plan.moves if m in self._left or self._values.free[m.targets[0]].any())
+        self._bottom = {e.name: e for e in self._network.factorizations if self._network.level_of(e) == 1}
+        deep = any(not {*move.equations} <= {*self._bottom} for move in self.moves)
+        self._rounds = UPPER_ROUNDS if deep else 1
+        self._steps = 0  # sweeps since the momentum began or was taken back
+        self._objective = float("inf")  # after the last sweep
+        self._flow_down(self._network.by_level)
+
+    def _make_flow(self, declared: Factorization) -> Flow | SparseFlow:
+        values, dtype = self._values, self._problem.dtype
+        kind, columns = flow_kind(declared, values.arrays), values.layout.count(declared)
+        sparse = any(sp.issparse(values.arrays[p.variable.name]) for p in (*declared.children, *declared.parents))
+        size = 0 if kind is SparseFlow else declared.rows * columns
+        return kind(
+            declared,
+            values.arrays,
+            values.layout,
+            blocks=make_blocks(declared, columns, values.units, self._problem, sparse_data=sparse),
+            reconstruction=aligned(size, dtype).reshape(declared.rows, -1 if size else 0),
+            problem=self._problem,
+        )
+
+    def _connect(self) -> None:
+        scratch = Scratch(self._problem.dtype)
+        for flow in self._flows.values():
+            flow.reserve(scratch)
+        for flow in self._flows.values():
+            flow.bind(scratch)
+            flow.substitute(self._values.eliminated, self.risen, self._values.layout)
+
+    def _left_update(self, move: Move) -> LeftUpdate:
+        units = [unit for unit in self._values.units if unit.parameters[0].name in move.targets]
+        parameters = {parameter for unit in units for parameter in unit.parameters}
+        equations = [e for e in self._network.factorizations if parameters & {*e.parameters}]
+        return LeftUpdate(units, equations, degree=move.degree, problem=self._problem)
+
+    def rise(self, move: Move, resting: Mapping[str, Rest] = NOTHING) -> None:
+        """Collect the numerators and denominators of a move, from the costs or from where they rest, up to it."""
+        wanted = {name for name, equation in self.plan.definitions if equation in move.equations}
+        if move.action == "right update":
+            wanted.update(move.targets)
+        for name in wanted:
+            self.risen[name].set(*self._rested(name, resting))
+        units = self._left[move].units if move in self._left else ()
+        for flow in (self._flows[e.name] for e in self._reached(move, resting)):
+            A, B = flow.fields()
+            flow.add_to(units, A, B)
+            flow.rise(A, B, wanted)
+
+    def _rested(self, name: str, resting: Mapping[str, Rest]) -> tuple[np.ndarray, ...]:
+        x = self._values.hidden[name]
+        return fields_at(x, *resting[name], self._problem.divergence) if name in resting else ()
+
+    def _reached(self, move: Move, resting: Mapping[str, Rest]) -> list[Factorization]:
+        """The equations of a move, from the bottom up; without the bottom where all that rises from it rests."""
+        names = {*move.equations} - ({*self._bottom} if resting else set())
+        return [e for e in self._network.by_level if e.name in names]
+
+    def _rest(self) -> dict[str, Rest]:
+        """What rises from the bottom equations to their hidden parents."""
+        hidden = self._values.hidden
+        parents = {p.variable.name for e in self._bottom.values() for p in e.parents if p.variable.name in hidden}
+        for name in parents:
+            self.risen[name].set()
+        for flow in (self._flows[name] for name in self._bottom):
+            A, B = flow.fields()
+            flow.rise(A, B, parents)
+        return {name: Rest(hidden[name].copy(), *(part.copy() for part in self.risen[name])) for name in parents}
+
+    def update(self, move: Move, resting: Mapping[str, Rest] = NOTHING) -> None:
+        """One move: the cost is not larger after it. With what rests below it, its bound is not."""
+        self.rise(move, resting)
+        if move in self._left:
+            self._left[move].apply()
+            self._parameters_changed()
+        else:
+            name = move.targets[0]
+            np.copyto(self._values.hidden[name], self._updated(name), where=self._values.free[name])
+        self._flow_down(self._reached(move, resting))
+
+    def _updated(self, name: str) -> np.ndarray:
+        """What the free entries of a variable become."""
+        x, epsilon, (numerator, denominator) = self._values.hidden[name], self._problem.epsilon, self.risen[name]
+        roles = [(e, c) for e in self._network.factorizations for c in e.children if c.variable.name == name]
+        if name in self._values.eliminated or not roles:
+            return np.asarray(x * factor(numerator, denominator + epsilon, epsilon))
+        layout, divergence = self._values.layout, self._problem.divergence
+        count, pull = np.zeros_like(x), np.zeros_like(x)
+        for equation, child in roles:
+            flow = self._flows[equation.name]
+            rows = equation.parts[equation.children.index(child)]
+            field = child_field(flow.reconstruction[rows], divergence, epsilon)
+            layout.view(count, child, flow.columns)[...] += flow.counts
+            layout.view(pull, child, flow.columns)[...] += flow.counts * field
+        return np.asarray(
+            between(x, numerator, denominator, count=count, pull=pull, divergence=divergence, epsilon=epsilon)
+        )
+
+    def _parameters_changed(self) -> None:
+        for flow in self._flows.values():
+            flow.values_changed()
+
+    def _flow_down(self, equations: Sequence[Factorization]) -> None:
+        """New values from the top to the bottom; the equations are given from the bottom up."""
+        for equation in reversed(equations):
+            self._flows[equation.name].flow()
+
+    @property
+    def pace(self) -> int:
+        """How many sweeps to ask for at a time."""
+        return 1
+
+    def advance(self, _stretch: Stretch) -> list[Errors]:
+        """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
+        if self._problem.accelerated:
+            self._accelerated_sweep(strength(self._steps))
+        else:
+            self._sweep()
+        return [self._errors]
+
+    def _accelerated_sweep(self, beta: float) -> None:
+        state, lowest = self._values.state, self._objective
+        before = state.flat.copy()
+        state.extrapolate(beta)
+        self._refresh()
+        self._sweep()
+        self._steps += 1
+        if beta and not self._objective <= lowest:
+            state.flat[:] = before
+            self._refresh()
+            self._sweep()
+            self._steps = 1
+
+    def _sweep(self) -> None:
+        """The bottom first; then the levels above, several times, with what has risen to them from there."""
+        upper = [move for move in self.moves if move.level > 1]
+        for move in self.moves:
+            if move not in upper:
+                self.update(move)
+        resting = self._rest()
+        for move in upper * self._rounds:
+            self.update(move, resting)
+        self._flow_down([*self._bottom.values()])
+        self._measure()
+
+    def _measure(self) -> None:
+        self._errors = self.errors()
+        self._objective = self._errors.divergence + self._penalty()
+
+    def _refresh(self) -> None:
+        """Let everything follow from new values of the free variables and the parameters."""
+        self._values.restore_observed()
+        self._parameters_changed()
+        self._flow_down(self._network.by_level)
+
+    def fit_levels(self, rounds: int) -> None:
+        """Start where propagation does when it first fits every learned level to the one below it."""
+        self._values.fit_levels(rounds)
+        self._refresh()
+        self._measure()
+
+    def objective(self) -> float:
+        """What no move raises: the divergence, and the distance of pulled parameters from their priors."""
+        return self.errors().divergence + self._penalty()
+
+    def _penalty(self) -> float:
+        return sum(update.penalty() for update in self._left.values())
+
+    def errors(self) -> Errors:
+        """The errors of all equations with the values as they are."""
+        found = {name: flow.errors() for name, flow in self._flows.items()}
+        entries = {name: flow.counted * flow.declared.rows for name, flow in self._flows.items()}
+        rmse = {name: (squared / entries[name]) ** 0.5 if squared else 0.0 for name, (squared, _) in found.items()}
+        return Errors(rmse, sum(part for _, part in found.values()), sum(squared for squared, _ in found.values()))
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        return self._values.variable(name)
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+        return self._values.parameter(name)
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on."""
+        return self._values.save() | {"momentum": np.array([self._steps])}
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off."""
+        self._values.load(saved)
+        self._steps = int(saved["momentum"][0])
+        self._refresh()
+        self._measure()
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+        self.moves, self.risen, self._flows, self._left = (), {}, {}, {}
+        self._values.state.close()

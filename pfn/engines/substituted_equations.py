@@ -1,0 +1,178 @@
+"""Equations of a substituted network: values flow down through them, numerators and denominators rise.
+
+The cost is the divergence of the children that are not eliminated. Its fields A and B (see `Divergence`) at those
+children, and what rose from below at eliminated ones, are taken up by Wᵀ and give the update of whatever is above.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfn.engines.equations import ChildPiece, Equation
+from pfn.engines.layout import Layout
+from pfn.engines.parameters import Unit
+from pfn.engines.sparse_equations import SparseChildEquation
+from pfn.engines.state import Scratch
+from pfn.network import Factorization, Slice
+
+
+class Risen(NamedTuple):
+    """What has risen to a variable: the numerator and the denominator of its update."""
+
+    numerator: np.ndarray
+    denominator: np.ndarray
+
+    def set(self, numerator: np.ndarray | float = 0, denominator: np.ndarray | float = 0) -> None:
+        """Begin again, from nothing or from what is known already."""
+        self.numerator[...] = numerator
+        self.denominator[...] = denominator
+
+    def view(self, layout: Layout, piece: Slice, columns: int) -> "Risen":
+        """The slots of a slice, as those of its values."""
+        return Risen(layout.view(self.numerator, piece, columns), layout.view(self.denominator, piece, columns))
+
+
+class Rest(NamedTuple):
+    """What rose to a variable when it had the value x0, and stays there while the levels above are updated."""
+
+    x0: np.ndarray
+    numerator: np.ndarray
+    denominator: np.ndarray
+
+
+class Rising(Equation):
+    """An equation through which numerators and denominators rise."""
+
+    def connect(self, risen: Mapping[str, Risen], layout: Layout) -> None:
+        """Find the places of children and parents in what rises."""
+        self._to = [_place(risen, layout, term.slice, self.columns) for term in self.declared.terms]
+
+    def rise(self, A: Any, B: Any, wanted: Collection[str]) -> None:
+        """Add Wᵀ A and Wᵀ B to the wanted parents; without B, every entry of a column counts as its weight says."""
+        if not any(piece.variable in wanted for piece in self.parents):
+            return
+        numerator = self._adjoint(A, np.empty((self.height, self.columns), self.counts.dtype))
+        if B is None:
+            sums = np.concatenate([block.linear.column_sums() for block in self.blocks])
+            denominator = np.multiply.outer(sums, self.counts)
+        else:
+            denominator = self._adjoint(B, np.empty_like(numerator))
+        for piece, place in zip(self.parents, self._to, strict=True):
+            if piece.variable in wanted and place is not None:
+                for field, total in zip((numerator, denominator), place, strict=True):
+                    if piece.cut is not None:
+                        field[piece.rows, piece.cut] = 0
+                    np.add(total, field[piece.rows, piece.skip :], out=total)
+
+    def add_to(self, units: Collection[Unit], A: Any, B: Any) -> None:
+        """Add this equation's part to the numerators and denominators of left updates."""
+        parents = self.stacked_parents()
+        for unit in units:
+            for rows in self._rows_of(unit):
+                part = parents if rows == slice(0, self.height) else parents[rows]
+                unit.add_numerator(A, part)
+                if B is None:
+                    unit.add_uniform_denominator(part @ self.counts)
+                else:
+                    unit.add_denominator(B, part)
+
+
+class Flow(Rising):
+    """An equation with a dense reconstruction."""
+
+    def reserve(self, scratch: Scratch) -> None:
+        """Say how large the shared buffers must be."""
+        scratch.want("stack", (self.height, self.columns))
+        if len(self.blocks) > 1:
+            scratch.want("part", self.reconstruction.shape)
+
+    def bind(self, scratch: Scratch) -> None:
+        """Take the shared buffers."""
+        self._stack = scratch.take("stack", (self.height, self.columns))
+        if len(self.blocks) > 1:
+            self._part = scratch.take("part", self.reconstruction.shape)
+
+    def substitute(self, eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
+        """Say which entries of which variables are eliminated."""
+        self.connect(risen, layout)
+        self._through: list[tuple[ChildPiece, np.ndarray, Risen]] = []
+        for piece, child in zip(self.children, self.declared.children, strict=True):
+            if piece.variable in eliminated:
+                mask = layout.view(eliminated[piece.variable], child, self.columns)
+                place = risen[piece.variable].view(layout, child, self.columns)
+                self._through.append((piece, mask, place))
+        wholly = all(mask.all() for _, mask, _ in self._through)
+        self.in_cost = len(self._through) < len(self.children) or not wholly
+
+    def flow(self) -> None:
+        """Reconstruct, and give eliminated children their values."""
+        self.reconstruct(self.stacked_parents())
+        if self.dead is not None:
+            self.reconstruction[:, self.dead] = 0
+        for piece, mask, _ in self._through:
+            np.copyto(piece.values, self.reconstruction[piece.rows], where=mask if self.in_cost else True)
+
+    def stacked_children(self) -> np.ndarray:
+        """The children, a view of a single one."""
+        if len(self.children) == 1:
+            return np.asarray(self.children[0].values)
+        return np.concatenate([piece.values for piece in self.children])
+
+    def fields(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """A and B at the stacked children; B is left out where it is the weight of the column everywhere."""
+        if not self.in_cost and len(self.children) == 1:
+            return self._through[0][2]
+        R = self.reconstruction
+        A = self._weighted(self.divergence.numerator_field(self.stacked_children(), R, self.epsilon))
+        B = None if self.divergence.unit_denominator else self._weighted(R)
+        if not self._through:
+            return A, B
+        A, B = A.copy(), np.array(np.broadcast_to(self.counts, R.shape) if B is None else B)
+        for piece, mask, place in self._through:
+            np.copyto(A[piece.rows], place.numerator, where=mask)
+            np.copyto(B[piece.rows], place.denominator, where=mask)
+        return A, B
+
+    def _weighted(self, field: np.ndarray) -> np.ndarray:
+        return field * self.counts if self.weights is not None else field
+
+    def errors(self) -> tuple[float, float]:
+        """The summed squared error and the divergence."""
+        if not self.in_cost:
+            return 0.0, 0.0
+        error = self.stacked_children() - self.reconstruction
+        if self.dead is not None:
+            error[:, self.dead] = 0
+        weighted = error if self.weights is None else error * self.weights
+        value = self.divergence.value(error, self.reconstruction, self.epsilon, weights=self.weights)
+        return float(np.vdot(error, weighted)), float(value)
+
+
+class SparseFlow(Rising, SparseChildEquation):
+    """An equation whose child is an observed sparse matrix: it has no reconstruction to keep."""
+
+    in_cost = True
+
+    def substitute(self, _eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
+        """Its child is observed."""
+        self.connect(risen, layout)
+
+    def flow(self) -> None:
+        """The child is observed: nothing flows further down."""
+
+    def fields(self) -> tuple[Any, None]:
+        """A at the stored entries of the child."""
+        A, _ = self._fields(self.stacked_parents(), 0.0)
+        self._weigh(A, None)
+        return A, None
+
+
+def _place(risen: Mapping[str, Risen], layout: Layout, piece: Slice, columns: int) -> Risen | None:
+    return risen[piece.variable.name].view(layout, piece, columns) if piece.variable.name in risen else None
+
+
+def flow_kind(equation: Factorization, arrays: Mapping[str, Any]) -> type[Flow] | type[SparseFlow]:
+    """How an equation is worked on."""
+    sparse = any(hasattr(arrays[child.variable.name], "toarray") for child in equation.children)
+    return SparseFlow if sparse else Flow

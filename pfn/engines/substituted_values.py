@@ -1,0 +1,130 @@
+"""The values of a substituted run: where they lie, which entries are eliminated, and which are updated."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.compiler.substitution import Substitution
+from pfn.engines.fixed import fixed_variables, held_variables
+from pfn.engines.layout import Layout
+from pfn.engines.numpy_engine import NumpyRun
+from pfn.engines.parameters import make_units
+from pfn.engines.problem import Problem, dense
+from pfn.engines.slots import fill, pack, unpack, values_by_sequence
+from pfn.engines.state import State, aligned
+from pfn.engines.substituted_parameters import SumUnit
+
+
+class SubstitutedValues:
+    """Arrays by variable, and units of parameters; free variables and units share one buffer, `state`."""
+
+    def __init__(self, problem: Problem, plan: Substitution) -> None:
+        self._problem, self._plan = problem, plan
+        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
+        self.layout = Layout(plan.network, problem.lengths, given)
+        self._fixed = fixed_variables(problem, self.layout)
+        self._allocate()
+        for name, array in self.hidden.items():
+            fill(array, name, problem.start[name], self.layout)
+        self._take_parameters(problem.start)
+        self.arrays: dict[str, Any] = self._fixed | self.hidden
+        self._held = held_variables(problem, self.layout, self.hidden)
+        self._mark()
+
+    def _allocate(self) -> None:
+        dtype, network = self._problem.dtype, self._plan.network
+        self.units = [SumUnit(unit.parameters, 1, unit.pattern) for unit in make_units(self._problem)]
+        hidden = [variable for variable in network.variables if variable.name not in self._fixed]
+        shapes: dict[str, tuple[int, ...]] = {v.name: (v.size, self.layout.width(v.name)) for v in hidden}
+        free = {name: shapes[name] for name in self._plan.free}
+        self.state = State(free | {f"unit {unit.name}": unit.shape for unit in self.units}, dtype)
+        self.hidden = {
+            name: self.state.arrays[name] if name in free else aligned(int(np.prod(shape)), dtype).reshape(shape)
+            for name, shape in shapes.items()
+        }
+        for unit in self.units:
+            unit.take(self.state.arrays[f"unit {unit.name}"])
+
+    def _take_parameters(self, matrices: Mapping[str, Any]) -> None:
+        for unit in self.units:
+            for parameter in unit.parameters:
+                value = matrices[parameter.name]
+                if unit.pattern is not None:
+                    unit.values[:] = value.data
+                else:
+                    unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
+
+    def _mark(self) -> None:
+        """By variable, which entries are `eliminated`, and which are `free`: hidden, touched and not eliminated."""
+        network, owners = self._plan.network, dict(self._plan.definitions)
+        self.eliminated: dict[str, np.ndarray] = {}
+        self.free: dict[str, np.ndarray] = {}
+        for name, array in self.hidden.items():
+            mask = self._hidden_entries(name, array.shape)
+            if name in owners:
+                equation = next(e for e in network.factorizations if e.name == owners[name])
+                child = next(child for child in equation.children if child.variable.name == name)
+                self.eliminated[name] = mask & self.layout.touches(equation, child)
+                mask = mask & ~self.eliminated[name]
+            self.free[name] = mask & self.layout.touched(name)
+
+    def _hidden_entries(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        mask = np.zeros(shape, dtype=bool)
+        observed = self._problem.observed.get(name)
+        for sequence in range(len(self.layout.lengths)):
+            here = mask[:, self.layout.slots(name, sequence)]
+            here[...] = True if observed is None else np.isnan(dense(observed[sequence]))
+        return mask
+
+    def restore_observed(self) -> None:
+        """Put the observed entries back into variables that are observed in part."""
+        for held in self._held.values():
+            held.restore()
+
+    def fit_levels(self, rounds: int) -> None:
+        """Take the values with which propagation starts when it first fits every learned level to the one below it."""
+        levels = NumpyRun(self._problem)
+        levels.fit_levels(rounds, {equation.name: 0.0 for equation in self._plan.network.factorizations})
+        for name in self._plan.free:
+            fill(self.hidden[name], name, [np.nan_to_num(values) for values in levels.variable(name)], self.layout)
+        self._take_parameters({p.name: levels.parameter(p.name) for unit in self.units for p in unit.parameters})
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        observed = self._problem.observed.get(name)
+        if name in self._fixed and observed is not None:
+            return [array.copy() for array in observed]
+        return list(values_by_sequence(self.arrays[name], name, observed, self.layout))
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+        for unit in self.units:
+            for parameter in unit.parameters:
+                if parameter.name == name:
+                    return unit.matrix(parameter).copy()
+        return self._problem.start[name]
+
+    def save(self) -> dict[str, np.ndarray]:
+        """The values now and, with momentum, before the last sweep."""
+        state = self.state
+        moments = {"now": state.arrays} | ({} if state.previous is None else {"before": state.views(state.previous)})
+        return {
+            f"{moment} {name}": pack(array, name, self.layout) if name in self.hidden else array.copy()
+            for moment, arrays in moments.items()
+            for name, array in arrays.items()
+        }
+
+    def load(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Take back what `save` gave."""
+        if any(key.startswith("before ") for key in saved):
+            self._load(self.state.views(self.state.prepare_momentum()), "before", saved)
+        self._load(self.state.arrays, "now", saved)
+
+    def _load(self, arrays: Mapping[str, np.ndarray], moment: str, saved: Mapping[str, np.ndarray]) -> None:
+        for name, array in arrays.items():
+            if name in self.hidden:
+                unpack(array, name, saved[f"{moment} {name}"], self.layout)
+            else:
+                array[:] = saved[f"{moment} {name}"]

@@ -1,0 +1,78 @@
+"""A run of `Substitute`: what is eliminated, starting values, sweeps."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pfn.compiler import compile_network, substitute
+from pfn.engines import Problem, has_hidden
+from pfn.engines.substituted import SubstitutedRun
+from pfn.errors import OptionError
+from pfn.solve.propagation import LEVEL_ROUNDS
+from pfn.solve.request import Answer, Request
+from pfn.solve.start import Start
+from pfn.solve.sweeps import Sweeps
+from pfn.updates import DIVERGENCES
+
+if TYPE_CHECKING:
+    from pfn.solve.substitute import Substitute
+
+
+def run(request: Request, method: "Substitute") -> Answer:
+    """Sweep until every sweep is done or a criterion to stop is met."""
+    if request.engine != "numpy":
+        raise OptionError(f"Substitute runs on NumPy only, found engine={request.engine!r}. Leave engine out.")
+    return Substituted(request, method, make_run(request, method)).run()
+
+
+class Substituted(Sweeps):
+    """Sweeps of exact updates."""
+
+    def __init__(self, request: Request, method: "Substitute", engine: SubstitutedRun) -> None:
+        super().__init__(request, method, engine)
+        self._levels = method.start == "levels"
+        self._engine = engine
+
+    def begin(self) -> None:
+        """The start by levels, if that was asked for."""
+        if self._levels:
+            self._engine.fit_levels(LEVEL_ROUNDS)
+
+
+def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
+    """The network with all eliminated that can be, at its starting values."""
+    observed = request.observations.arrays
+    hidden = [
+        variable.name
+        for variable in request.network.variables
+        if variable.name not in observed or any(map(has_hidden, observed[variable.name]))
+    ]
+    keep = [str(name) for name in method.keep]
+    plan = substitute(request.network, hidden=hidden, learned=request.learned, keep=keep)
+    with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
+        return SubstitutedRun(_problem(request, method), plan)
+
+
+def _problem(request: Request, method: "Substitute") -> Problem:
+    start = Start(
+        network=request.network,
+        observations=request.observations,
+        initial=request.initial,
+        learned=request.learned,
+        released=frozenset(),
+        scale=method.initial_scale,
+        dtype=request.dtype,
+        generator=request.generator(),
+    )
+    return Problem(
+        schedule=compile_network(request.network),
+        lengths=request.observations.lengths,
+        observed=request.observations.arrays,
+        start=start.values(),
+        learned=request.learned,
+        weights=request.weights,
+        divergence=DIVERGENCES[method.divergence],
+        epsilon=method.epsilon,
+        accelerated=method.acceleration is not None,
+        dtype=request.dtype,
+    )
