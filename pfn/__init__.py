@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         PfnError,
     )
     from pfn.network import Factorization, Network, Parameter, Variable, t
-    from pfn.solve import PAPER, Propagate, Result, infer, learn, load, ramp
+    from pfn.solve import PAPER, Exact, Propagate, Result, Substitute, infer, learn, load, ramp, solutions
 
 _ROOMS = {
     "pfn.errors": (
@@ -33,7 +33,7 @@ _ROOMS = {
     ),
     "pfn.network": ("Factorization", "Network", "Parameter", "Variable", "t"),
     "pfn.compiler": ("Schedule", "compile_network"),
-    "pfn.solve": ("PAPER", "Propagate", "Result", "infer", "learn", "load", "ramp"),
+    "pfn.solve": ("PAPER", "Exact", "Propagate", "Result", "Substitute", "infer", "learn", "load", "ramp", "solutions"),
 }
 _SUBPACKAGES = ("audio", "automata", "models", "paper", "plots")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -42,6 +42,7 @@ __all__ = [
     "PAPER",
     "DataError",
     "DeclarationError",
+    "Exact",
     "Factorization",
     "FileError",
     "Network",
@@ -53,6 +54,7 @@ __all__ = [
     "Propagate",
     "Result",
     "Schedule",
+    "Substitute",
     "Variable",
     "audio",
     "automata",
@@ -64,6 +66,7 @@ __all__ = [
     "paper",
     "plots",
     "ramp",
+    "solutions",
     "t",
 ]
 

@@ -2,5 +2,6 @@
 
 from pfn.compiler.compile import compile_network
 from pfn.compiler.schedule import Schedule, Step
+from pfn.compiler.substitution import Substitution, substitute
 
-__all__ = ["Schedule", "Step", "compile_network"]
+__all__ = ["Schedule", "Step", "Substitution", "compile_network", "substitute"]

@@ -36,7 +36,7 @@ def _check_acyclic(network: Network) -> None:
         raise OptionError(
             f"the variables {' → '.join([*cycle, cycle[0]])} form a cycle through time, so they have no levels "
             f"and propagation cannot order the work. The methods for this network are: "
-            f"{', '.join(network.methods) or 'none in this version'}."
+            f"{', '.join(network.methods)}."
         )
 
 

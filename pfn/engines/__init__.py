@@ -1,6 +1,19 @@
 """WHERE: engines that run schedules."""
 
-from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.problem import Errors, Problem, dense, has_hidden
+from pfn.engines.run import Run, choose_engine, is_installed, make_run
+from pfn.engines.stretch import STALL_SWEEPS, Stretch, stalled
 
-__all__ = ["Errors", "NumpyRun", "Problem", "dense", "has_hidden"]
+__all__ = [
+    "STALL_SWEEPS",
+    "Errors",
+    "Problem",
+    "Run",
+    "Stretch",
+    "choose_engine",
+    "dense",
+    "has_hidden",
+    "is_installed",
+    "make_run",
+    "stalled",
+]

@@ -128,7 +128,8 @@ class ErrorMeter:
             error, scratch = group.difference(), (group.second, group.third)
             for name, square in zip(group.names, group.squares(), strict=True):
                 squared[name] += square
-            divergence += self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
+            part = self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
+            divergence += float(part)
         for equation in self._sparse:
             squared[equation.name], part = equation.errors()
             divergence += part

@@ -70,7 +70,7 @@ def held_variables(problem: Problem, layout: Layout, arrays: Mapping[str, np.nda
     """What is put back into the variables that are observed in part, or until they are released."""
     held = {}
     for name in problem.observed.keys() & arrays.keys():
-        observed = _observed(name, problem, layout, arrays[name])
+        observed = observed_values(name, problem, layout, arrays[name])
         mask = ~np.isnan(observed)
         if mask.any():
             held[name] = Held(arrays[name], observed, mask)
@@ -78,8 +78,8 @@ def held_variables(problem: Problem, layout: Layout, arrays: Mapping[str, np.nda
     return held
 
 
-def _observed(name: str, problem: Problem, layout: Layout, values: np.ndarray) -> np.ndarray:
-    """The observations where their variable lies: the user's own array if it has that shape."""
+def observed_values(name: str, problem: Problem, layout: Layout, values: np.ndarray) -> np.ndarray:
+    """The observations where their variable lies, NaN where hidden: the user's own array if it has that shape."""
     pieces = problem.observed[name]
     if layout.single and pieces[0].shape == values.shape:
         return dense(pieces[0])

@@ -17,12 +17,22 @@ from pfn.network import Columns, Factorization, Network, Slice
 class Layout:
     """The slots of all variables and equations for sequences of the given lengths."""
 
-    def __init__(self, network: Network, lengths: Sequence[int], given: Mapping[str, Sequence[int]]) -> None:
-        """`given` has the number of columns of every array that the user observed, by variable."""
+    def __init__(
+        self,
+        network: Network,
+        lengths: Sequence[int],
+        given: Mapping[str, Sequence[int]],
+        padded: int | None = None,
+    ) -> None:
+        """`given` has the number of columns of every array that the user observed, by variable.
+
+        With `padded`, arrays have so many slots, and one sequence is laid out as several are.
+        """
         self.network = network
         self.lengths = tuple(lengths)
-        self.single = len(self.lengths) == 1
+        self.single = len(self.lengths) == 1 and padded is None
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        self._width = int(self.starts[-1]) if padded is None else padded
         self._given = given
         self._columns = cache(network.columns)
 
@@ -38,7 +48,7 @@ class Layout:
 
     def width(self, variable: str) -> int:
         """How many slots the variable's array has."""
-        return len(self.columns_of(variable, 0)) if self.single else int(self.starts[-1])
+        return len(self.columns_of(variable, 0)) if self.single else self._width
 
     def slots(self, variable: str, sequence: int) -> slice:
         """Where the columns of a sequence lie in the variable's array."""
@@ -56,7 +66,7 @@ class Layout:
         """How many slots the equation has, dead ones included."""
         if self.single:
             return self.columns(0).equations[equation.name]
-        return max(0, int(self.starts[-1]) - max(child.lag for child in equation.children))
+        return max(0, self._width - max(child.lag for child in equation.children))
 
     def view(self, array: Any, piece: Slice, count: int) -> Any:
         """The slots of a child or parent slice for the equation's slots from the first at which it exists."""

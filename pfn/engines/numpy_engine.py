@@ -15,10 +15,13 @@ from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
-from pfn.engines.problem import Errors, Problem, dense
+from pfn.engines.problem import Errors, Problem
+from pfn.engines.slots import fill, pack, unpack, values_by_sequence
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
+from pfn.engines.stretch import Stretch
 from pfn.network import Factorization
+from pfn.updates.momentum import strength
 
 Work = Callable[[int, Mapping[str, float]], None]  # of a step, given the number of the sweep and the sparseness
 
@@ -65,8 +68,7 @@ class NumpyRun:
         """Copy the starting values in."""
         for name, array in self._arrays.items():
             if name not in self._fixed:
-                for sequence, values in enumerate(self._problem.start[name]):
-                    array[:, self._layout.slots(name, sequence)] = values
+                fill(array, name, self._problem.start[name], self._layout)
         for unit in self._units:
             for parameter in unit.parameters:
                 value = self._problem.start[parameter.name]
@@ -124,6 +126,17 @@ class NumpyRun:
             held.restore()
         for equation in self._equations.values():
             equation.values_changed()
+
+    @property
+    def pace(self) -> int:
+        """How many sweeps to ask for at a time."""
+        return 1
+
+    def advance(self, stretch: Stretch) -> list[Errors]:
+        """One sweep, with momentum before it if that was asked for; the errors after it."""
+        if self._problem.accelerated:
+            self.extrapolate(strength(stretch.steps), stretch.first)
+        return [self.sweep(stretch.first, stretch.sparseness(stretch.first))]
 
     def sweep(self, number: int, sparseness: Mapping[str, float]) -> Errors:
         """One sweep, with these sparseness values by equation; the errors after it."""
@@ -248,18 +261,7 @@ class NumpyRun:
         observed = self._problem.observed.get(name)
         if name in self._fixed and observed is not None:
             return [array.copy() for array in observed]
-        touched = self._layout.touched(name)
-        result = []
-        for sequence in range(len(self._layout.lengths)):
-            slots = self._layout.slots(name, sequence)
-            values = np.array(self._arrays[name][:, slots])
-            values[:, ~touched[slots]] = np.nan
-            if observed is not None:
-                known = dense(observed[sequence])
-                gaps = np.isnan(values[:, : known.shape[1]])
-                values[:, : known.shape[1]][gaps] = known[gaps]
-            result.append(values)
-        return result
+        return list(values_by_sequence(self._arrays[name], name, observed, self._layout))
 
     def parameter(self, name: str) -> Any:
         """The current matrix of a parameter."""
@@ -278,14 +280,28 @@ class NumpyRun:
         self._state.close()
 
     def save_state(self) -> dict[str, np.ndarray]:
-        """Everything that the next sweep depends on."""
-        saved = {"state": self._state.flat.copy()}
-        if self._state.previous is not None:
-            saved["previous"] = self._state.previous.copy()
-        return saved
+        """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
+        state = self._state
+        moments = {"now": state.arrays} | ({} if state.previous is None else {"before": state.views(state.previous)})
+        variables = {variable.name for variable in self._network.variables}
+        return {
+            f"{moment} {name}": pack(array, name, self._layout) if name in variables else array.copy()
+            for moment, arrays in moments.items()
+            for name, array in arrays.items()
+        }
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Continue where `save_state` left off."""
-        self._state.resume(saved["state"], saved.get("previous"))
+        """Continue where `save_state` left off, of this engine or another."""
+        if any(key.startswith("before ") for key in saved):
+            self._load(self._state.views(self._state.prepare_momentum()), "before", saved)
+        self._load(self._state.arrays, "now", saved)
         for equation in self._equations.values():
             equation.values_changed()
+
+    def _load(self, arrays: Mapping[str, np.ndarray], moment: str, saved: Mapping[str, np.ndarray]) -> None:
+        variables = {variable.name for variable in self._network.variables}
+        for name, array in arrays.items():
+            if name in variables:
+                unpack(array, name, saved[f"{moment} {name}"], self._layout)
+            else:
+                array[:] = saved[f"{moment} {name}"]

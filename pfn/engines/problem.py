@@ -26,6 +26,8 @@ class Problem:
     averaging: str = "updated"
     divergence: Divergence = KULLBACK_LEIBLER
     epsilon: float = 1e-9
+    accelerated: bool = False  # ratio momentum before every sweep
+    smoothed: frozenset[str] = frozenset()  # equations that have sparseness in some sweep
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
 
 

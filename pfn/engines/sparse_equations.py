@@ -56,5 +56,5 @@ class SparseChildEquation(Equation):
         gram = float(np.vdot(W.T @ W, (parents * self.counts) @ parents.T))
         squared = gram + float(np.sum(counts * (X.data * X.data - 2 * X.data * R)))
         total = float(W.sum(axis=0) @ (parents @ self.counts))
-        inside = self.divergence.value(X.data - R, R, self.epsilon, weights=counts)
+        inside = float(self.divergence.value(X.data - R, R, self.epsilon, weights=counts))
         return max(squared, 0.0), inside + total - float(counts @ R)

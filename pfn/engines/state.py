@@ -39,13 +39,22 @@ class State:
         }
         self.previous: np.ndarray | None = None
 
+    def views(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        """The same named arrays in another flat buffer."""
+        places = self.places
+        return {name: flat[places[name] :][: a.size].reshape(a.shape) for name, a in self.arrays.items()}
+
     def span(self, first: str, last: str) -> np.ndarray:
         """The flat values from one array to another, with what lies between."""
         return self.flat[self.places[first] : self.places[last] + self.arrays[last].size]
 
-    def _prepare_momentum(self) -> np.ndarray:
-        """Room for the values of the sweep before, and the chunks that are worked on."""
+    def prepare_momentum(self) -> np.ndarray:
+        """Room for the values of the sweep before, and the chunks that are worked on.
+
+        Values that are zero now stay zero from now on.
+        """
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
+        previous[:] = momentum.FLOORS[self.flat.dtype]
         scratch = aligned(min(CHUNK, self.flat.size), self.flat.dtype)
         chunks = [slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK)]
         self._chunks = [(self.flat[c], previous[c], self._lowest(self.flat[c]), scratch) for c in chunks]
@@ -53,19 +62,13 @@ class State:
 
     def extrapolate(self, beta: float, resting: Sequence[str] = ()) -> None:
         """Ratio momentum on everything but what rests; the first call only remembers the values."""
-        previous = self._prepare_momentum() if self.previous is None else self.previous
+        previous = self.prepare_momentum() if self.previous is None else self.previous
         places = [slice(self.places[name], self.places[name] + self.arrays[name].size) for name in resting]
         kept = [(array[place], array[place].copy()) for place in places for array in (self.flat, previous)]
         for now, before, floor, scratch in self._chunks:
             momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
         for place, values in kept:
             place[:] = values
-
-    def resume(self, flat: np.ndarray, previous: np.ndarray | None) -> None:
-        """Take over saved values; the floor is that of the start, which has its zeros in the same places."""
-        if previous is not None:
-            self._prepare_momentum()[:] = previous
-        self.flat[:] = flat
 
     def close(self) -> None:
         """Keep the values only."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 
+from pfn.engines import choose_engine, is_installed
 from pfn.errors import DataError, FileError, OptionError
 from pfn.network import Factorization, Network
 from pfn.solve.data import Observations, check_observations, find, numbers
@@ -18,7 +20,7 @@ from pfn.solve.methods import as_method
 from pfn.solve.progress import Bar, make_bar
 from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Callback, Method, Request
-from pfn.solve.result import Result
+from pfn.solve.result import Result, Unique
 from pfn.solve.start import named_initial
 
 # Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
@@ -116,12 +118,12 @@ def _ask(
         )
     bar = make_bar(progress)
     with Interruption() as interruption, bar:
-        request = _request(network, data, common, learning=learning, bar=bar, interruption=interruption)
+        request = make_request(network, data, common, learning=learning, bar=bar, interruption=interruption)
         answer = _best(_runs(chosen, request, restarts), interruption)
-    return _result(request, chosen, answer, restarts)
+    return make_result(request, chosen, answer, restarts)
 
 
-def _request(
+def make_request(
     network: Network,
     data: Any,
     common: dict[str, Any],
@@ -130,6 +132,7 @@ def _request(
     bar: Bar,
     interruption: Interruption,
 ) -> Request:
+    """The question, checked; `common` has all options but the method, restarts and progress."""
     _check_common(common)
     dtype = _dtype(common["dtype"])
     observations = check_observations(network, data, dtype)
@@ -142,7 +145,7 @@ def _request(
         initial=named_initial(network, common["initial"]),
         weights=_weights(network, common["weights"], observations),
         dtype=dtype,
-        engine="numpy",
+        engine=choose_engine(common["engine"], common["iterations"] * _dense_work(network, observations)),
         restart=0,
         bar=bar,
         interruption=interruption,
@@ -163,12 +166,22 @@ def _check_common(common: Mapping[str, Any]) -> None:
             check_number(common[option], option, 0.0, None)
     if common["engine"] not in ENGINES:
         raise OptionError(f"engine must be one of {', '.join(map(repr, ENGINES))}, found {common['engine']!r}.")
-    if common["engine"] == "jax":
-        raise OptionError("engine='jax' is not in this version. Use engine='numpy' or 'auto'.")
+    if not is_installed(common["engine"]):
+        raise OptionError(
+            "engine='jax' needs jax, which is not installed. Run: pip install 'positive-factor-networks[jax]'"
+        )
     if common["callback"] is not None and not callable(common["callback"]):
         raise OptionError(
             f"callback must be a function (iteration, values) -> whether to stop, found {common['callback']!r}."
         )
+
+
+def _dense_work(network: Network, observations: Observations) -> float:
+    """About how many multiplications a learning sweep takes, five products an equation; none if data are sparse."""
+    if any(sp.issparse(array) for arrays in observations.arrays.values() for array in arrays):
+        return 0.0
+    products = sum(e.rows * sum(parent.variable.size for parent in e.parents) for e in network.factorizations)
+    return 5.0 * products * sum(observations.lengths)
 
 
 def _path(name: str, path: Any) -> str | None:
@@ -254,7 +267,8 @@ def _best(answers: Generator[Answer, None, None], interruption: Interruption) ->
     return best
 
 
-def _result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
+def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
+    """What the user gets."""
     return Result(
         network=request.network,
         values=answer.values,
@@ -271,4 +285,5 @@ def _result(request: Request, method: Method, answer: Answer, restarts: int) -> 
             "dtype": request.dtype.name,
             "engine": request.engine,
         },
+        unique=None if answer.unique is None else Unique(request.network, answer.unique),
     )

@@ -47,7 +47,7 @@ class Checkpoint:
     def _fingerprint(self) -> str:
         """Equal for equal questions."""
         request, digest = self._request, hashlib.blake2b(digest_size=16)
-        text = (network_to_json(request.network), self._method, request.seed, request.dtype, request.engine)
+        text = (network_to_json(request.network), self._method, request.seed, request.dtype)
         digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
         for parameter in request.network.parameters:
             for matrix in (parameter.value, parameter.prior):

@@ -9,8 +9,10 @@ from pfn.errors import OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.solve import propagation
 from pfn.solve.data import find
+from pfn.solve.exact import Exact
 from pfn.solve.ramps import Ramp, check_count, check_number
 from pfn.solve.request import Answer, Method, Request
+from pfn.solve.substitute import Substitute
 
 CHOICES: dict[str, tuple[object, ...]] = {
     "averaging": ("updated", "all"),
@@ -101,18 +103,26 @@ class Propagate:
         return propagation.run(request, self.named(request.network))
 
 
-_LATER = ("exact", "substitute", "consensus")
+_BY_NAME: dict[str, type[Propagate] | type[Exact] | type[Substitute]] = {
+    "propagate": Propagate,
+    "exact": Exact,
+    "substitute": Substitute,
+}
+_EXPECTED = (
+    "method must be 'propagate', 'exact', 'substitute', or a pfn.Propagate(…), pfn.Exact(…) or pfn.Substitute(…)"
+)
+_LATER = ("consensus",)
 
 
 def as_method(method: Any) -> Method:
     """The method meant: an options object, or a name for the defaults."""
     if isinstance(method, str):
-        if method == Propagate.name:
-            return Propagate()
+        if method in _BY_NAME:
+            return _BY_NAME[method]()
         later = f" ({method} is not in this version)" if method in _LATER else ""
-        raise OptionError(f"method must be 'propagate' or a pfn.Propagate(…), found {method!r}{later}.")
+        raise OptionError(f"{_EXPECTED}, found {method!r}{later}.")
     if not (hasattr(method, "run") and hasattr(method, "check")) or isinstance(method, type):
-        raise OptionError(f"method must be 'propagate' or a pfn.Propagate(…), found {method!r}.")
+        raise OptionError(f"{_EXPECTED}, found {method!r}.")
     return method  # type: ignore[no-any-return]
 
 

@@ -59,6 +59,7 @@ class Answer:
     stop: str
     iterations: int
     interrupted: bool = False
+    unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
 
 
 class Method(Protocol):

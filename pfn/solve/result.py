@@ -1,6 +1,6 @@
 """The result of a run: values by object or by name, how good, how it went, why it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -26,6 +26,32 @@ from pfn.solve.history import History
 KIND = "result"
 
 
+class Unique(Mapping[str, Any]):
+    """By variable or its name, a boolean array: true where every exact solution has the same value."""
+
+    def __init__(self, network: Network, arrays: Mapping[str, Any]) -> None:
+        self._network, self._arrays = network, dict(arrays)
+
+    def __getitem__(self, item: Variable | str) -> Any:
+        return self._arrays[self._network.variable(item).name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        shares = (f"{name}: {_share(arrays)}" for name, arrays in self._arrays.items())
+        return f"Unique({', '.join(shares)})"
+
+
+def _share(arrays: Any) -> str:
+    pieces = arrays if isinstance(arrays, list) else [arrays]
+    counted, total = sum(int(piece.sum()) for piece in pieces), sum(piece.size for piece in pieces)
+    return "all" if counted == total else f"{counted} of {total}"
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """What `infer` and `learn` return.
@@ -34,7 +60,8 @@ class Result:
     - `rmse`: by equation name, the root mean square of children − W @ parents after the last sweep;
     - `history`: the same along the sweeps; `stop`: why the run ended; `iterations`: sweeps done;
     - `squared_error`: summed over all equations; `interrupted`: whether Ctrl-C ended the run;
-    - `settings`: the options that the run was made with, as text.
+    - `settings`: the options that the run was made with, as text;
+    - `unique[x]`: after exact inference, where no other exact solution has another value of x; else None.
     """
 
     network: Network
@@ -46,6 +73,7 @@ class Result:
     iterations: int
     interrupted: bool
     settings: Mapping[str, str]
+    unique: "Unique | None" = None
 
     def __getitem__(self, item: Variable | Parameter | str) -> Any:
         found = self.network[item]
@@ -61,6 +89,10 @@ class Result:
             pieces = self.values[variable.name]
             for number, piece in enumerate(pieces if variable.name in lists else [pieces]):
                 arrays |= matrix_arrays(f"value/{variable.name}/{number}", piece)
+            if self.unique is not None:
+                certain = self.unique[variable]
+                for number, piece in enumerate(certain if variable.name in lists else [certain]):
+                    arrays |= matrix_arrays(f"unique/{variable.name}/{number}", piece)
         for parameter in self.network.parameters:
             if self.values[parameter.name] is not parameter.value:
                 arrays |= matrix_arrays(f"learned/{parameter.name}", self.values[parameter.name])
@@ -80,11 +112,14 @@ class Result:
         write_file(Path(path), KIND, arrays, content)
 
     def __repr__(self) -> str:
-        lines = [f"Result: {self.stop} ({self.iterations} sweeps)"]
+        lines = [f"Result: {self._ending()}"]
         equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
         tables = [*text_table(("equation", "RMSE"), equations), *text_table(("value", "shape", ""), self._sizes())]
         lines += [f"  {line}" for line in tables]
         return "\n".join(lines)
+
+    def _ending(self) -> str:
+        return f"{self.stop} ({self.iterations} sweeps)" if self.iterations else self.stop
 
     def _sizes(self) -> list[tuple[str, str, str]]:
         rows = [(v.name, _shape(self.values[v.name]), "variable") for v in self.network.variables]
@@ -94,7 +129,7 @@ class Result:
     def _repr_html_(self) -> str:
         equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]
         return (
-            f"<p><b>Result</b>: {escape(self.stop)} ({self.iterations} sweeps)</p>"
+            f"<p><b>Result</b>: {escape(self._ending())}</p>"
             f"{html_table(('equation', 'RMSE'), equations)}{html_table(('value', 'shape', ''), self._sizes())}"
         )
 
@@ -111,10 +146,14 @@ def load(path: str | Path) -> Result:
 def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: Path) -> Result:
     network = network_from_json(content["network"], arrays, path)
     values: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for variable in network.variables:
         count = content["sequences"].get(variable.name)
         pieces = [matrix_from_arrays(f"value/{variable.name}/{number}", arrays) for number in range(count or 1)]
         values[variable.name] = pieces[0] if count is None else pieces
+        if f"unique/{variable.name}/0" in arrays:
+            certain = [matrix_from_arrays(f"unique/{variable.name}/{number}", arrays) for number in range(count or 1)]
+            unique[variable.name] = certain[0] if count is None else certain
     for parameter in network.parameters:
         kept = any(key in arrays for key in (f"learned/{parameter.name}", f"learned/{parameter.name}\ndata"))
         values[parameter.name] = matrix_from_arrays(f"learned/{parameter.name}", arrays) if kept else parameter.value
@@ -130,6 +169,7 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
         iterations=content["iterations"],
         interrupted=content["interrupted"],
         settings=content["settings"],
+        unique=Unique(network, unique) if unique else None,
     )
 
 

@@ -50,9 +50,13 @@ class Start:
         for variable in self.network.variables:
             if variable.name in self.initial and not self._is_hidden(variable):
                 self._variable(variable)
-        start |= {p.name: self._parameter(p) for p in self.network.parameters}
+        start |= self.parameters()
         self._normalize_drawn(start)
         return start
+
+    def parameters(self) -> dict[str, Any]:
+        """The matrix of every parameter, before a random one is normalized."""
+        return {p.name: self._parameter(p) for p in self.network.parameters}
 
     def _is_hidden(self, variable: Variable) -> bool:
         arrays = self.observations.arrays.get(variable.name)

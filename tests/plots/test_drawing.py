@@ -248,5 +248,5 @@ def test_a_result_is_refused_with_its_network_named():
 
 
 def test_too_many_slices_are_refused() -> None:
-    with pytest.raises(pfn.OptionError, match="slices must be at most 30, .* found 31"):
+    with pytest.raises(pfn.OptionError, match=r"slices must be at most 30, .* found 31"):
         draw(next(iter(NETWORKS.values())), slices=31)

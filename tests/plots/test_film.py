@@ -322,6 +322,6 @@ def test_pages_of_the_paper_are_small(problem: str) -> None:
 
 
 def test_a_film_is_a_page(tmp_path: Path) -> None:
-    with pytest.raises(pfn.FileError, match="must end in .html, found 'film.gif'"):
+    with pytest.raises(pfn.FileError, match=r"must end in \.html, found 'film\.gif'"):
         make(iterations=2).save(tmp_path / "film.gif")
     assert not list(tmp_path.iterdir())

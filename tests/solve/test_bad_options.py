@@ -12,7 +12,9 @@ from tests.network.refusal import refused
 from tests.solve.cases import MACHINE, numbers, parts_based, states
 
 X = states(1, 0, 0, 0, 0, 0)
-METHOD = "method must be 'propagate' or a pfn.Propagate(…), found"
+METHOD = (
+    "method must be 'propagate', 'exact', 'substitute', or a pfn.Propagate(…), pfn.Exact(…) or pfn.Substitute(…), found"
+)
 
 
 @pytest.mark.parametrize("ask", [pfn.infer, pfn.learn])
@@ -43,7 +45,7 @@ METHOD = "method must be 'propagate' or a pfn.Propagate(…), found"
         ({"callback": 3}, "callback must be a function (iteration, values) -> whether to stop, found 3."),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number >= 1, found 0."),
         ({"method": "newton"}, f"{METHOD} 'newton'."),
-        ({"method": "exact"}, f"{METHOD} 'exact' (exact is not in this version)."),
+        ({"method": "consensus"}, f"{METHOD} 'consensus' (consensus is not in this version)."),
         ({"method": pfn.Propagate}, f"{METHOD} {pfn.Propagate!r}."),
         ({"method": None}, f"{METHOD} None."),
         ({"initial": [1]}, "initial must be a mapping such as {h: array}, found list."),
@@ -286,9 +288,12 @@ def test_inference_with_an_unknown_parameter() -> None:
         pfn.infer(parts_based(), {"x": numbers()})
 
 
-def test_jax_is_not_here_yet() -> None:
-    with refused("engine='jax' is not in this version. Use engine='numpy' or 'auto'.", OptionError):
+def test_jax_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pfn.engines.run.find_spec", lambda _name: None)
+    message = "engine='jax' needs jax, which is not installed. Run: pip install 'positive-factor-networks[jax]'"
+    with refused(message, OptionError):
         pfn.infer(MACHINE, {"x": X}, engine="jax")
+    assert pfn.infer(MACHINE, {"x": X}, engine="auto", iterations=1).settings["engine"] == "numpy"
 
 
 def test_a_cycle_through_time() -> None:
@@ -297,6 +302,6 @@ def test_a_cycle_through_time() -> None:
         pfn.Factorization(x[pfn.t], pfn.Parameter("A", np.eye(2)) @ h[pfn.t]),
         pfn.Factorization(h[pfn.t], pfn.Parameter("B", np.eye(2)) @ x[pfn.t - 1]),
     )
-    assert network.methods == ()
+    assert network.methods == ("exact",)
     with pytest.raises(OptionError, match=r"form a cycle through time, .* The methods for this network are"):
         pfn.infer(network, {"x": np.ones((2, 4))})

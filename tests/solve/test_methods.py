@@ -117,5 +117,5 @@ def test_each_run_has_its_own_random_numbers() -> None:
 
 @pytest.mark.parametrize("method", [object(), LeastSquares, {"run": 1, "check": 2}])
 def test_something_that_is_no_method(method: Any) -> None:
-    with pytest.raises(pfn.OptionError, match=r"^method must be 'propagate' or a pfn\.Propagate"):
+    with pytest.raises(pfn.OptionError, match=r"^method must be 'propagate', 'exact'"):
         pfn.infer(MACHINE, {"x": states(1)}, method=method)

@@ -1,0 +1,180 @@
+"""The JAX engine: sweeps compiled as one program, many of them in one call, on the device that JAX chooses."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.engines.fixed import fixed_variables
+from pfn.engines.jax_data import Data, level_counts, make_data, start_values
+from pfn.engines.jax_loop import Control, State, advance, fit_levels
+from pfn.engines.jax_plan import make_plan, padded
+from pfn.engines.layout import Layout
+from pfn.engines.problem import Errors, Problem
+from pfn.engines.slots import pack, unpack, values_by_sequence
+from pfn.engines.stretch import STALL_SWEEPS, Stretch
+from pfn.errors import OptionError
+from pfn.updates.momentum import FLOORS
+
+# At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
+MOST_SWEEPS, SECONDS = 512, 0.1
+
+
+def has_accelerator() -> bool:
+    """Whether JAX computes on something else than the processor."""
+    return bool(jax.default_backend() != "cpu")
+
+
+@contextmanager
+def _numbers() -> Iterator[None]:
+    """Double precision where asked for and products in full precision, here only: the user's settings stay."""
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        yield
+
+
+class JaxRun:
+    """A run of Algorithm 1 on a device."""
+
+    def __init__(self, problem: Problem) -> None:
+        network = problem.schedule.network
+        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
+        latest = max(child.lag for equation in network.factorizations for child in equation.children)
+        width = padded(sum(problem.lengths) + latest)  # what is shifted to the left must not come from elsewhere
+        self._layout = Layout(network, problem.lengths, given, width)
+        fixed = fixed_variables(problem, self._layout)
+        _refuse_sparse(problem, fixed)
+        changing = tuple(variable.name for variable in network.variables if variable.name not in fixed)
+        self._plan = make_plan(problem, width, changing)
+        start = start_values(self._plan, problem, self._layout)
+        self._holding: dict[str, Any] = {name: np.True_ for name in problem.released if name in changing}
+        before = {name: np.ones_like(values) for name, values in start.items()} if problem.accelerated else {}
+        with _numbers():
+            data = make_data(self._plan, problem, self._layout, fixed, start)
+            self._data: Data | None = jax.device_put(data)
+            self._state: State = jax.device_put(State(start, before))
+        self._problem = problem
+        self._pace = 16
+
+    @property
+    def pace(self) -> int:
+        """How many sweeps to ask for at a time."""
+        return self._pace
+
+    def advance(self, stretch: Stretch) -> list[Errors]:
+        """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
+        begin = perf_counter()
+        with _numbers():
+            found = advance(self._plan, self._data, self._holding, self._state, self._control(stretch))
+            self._state, errors, done = found[0], np.asarray(found[1]), int(found[2])
+        seconds = perf_counter() - begin
+        if seconds < SECONDS and stretch.count == self._pace:
+            self._pace = min(2 * self._pace, MOST_SWEEPS)
+        elif seconds > 4 * SECONDS:
+            self._pace = max(self._pace // 2, 1)
+        return [self._errors(row) for row in errors[:done].tolist()]
+
+    def _errors(self, row: list[float]) -> Errors:
+        return Errors(dict(zip(self._plan.names, row[:-2], strict=True)), row[-2], row[-1])
+
+    def _control(self, stretch: Stretch) -> Control:
+        past = np.full(STALL_SWEEPS, np.nan)
+        recent = stretch.past[-STALL_SWEEPS:]
+        past[STALL_SWEEPS - len(recent) :] = recent
+        sparseness = np.zeros((MOST_SWEEPS, len(self._plan.smoothed)), self._problem.dtype)
+        if self._plan.smoothed:
+            for sweep in range(stretch.count):
+                at = stretch.sparseness(stretch.first + sweep)
+                sparseness[sweep] = [at[name] for name in self._plan.smoothed]
+        return Control(
+            first=np.int32(stretch.first),
+            count=np.int32(stretch.count),
+            steps=np.int64(stretch.steps),
+            past=past,
+            before=np.float64(stretch.before),
+            sparseness=sparseness,
+            tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
+            stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
+            stall_from=np.int32(stretch.stall_from),
+        )
+
+    def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
+        """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
+        thetas = np.array([sparseness[name] for name in self._plan.smoothed], self._problem.dtype)
+        counts = level_counts(self._plan, self._problem, self._layout)
+        with _numbers():
+            values = fit_levels(
+                self._plan, self._data, self._holding, self._state.values, counts, np.int32(rounds), thetas
+            )
+        self._state = self._state._replace(values=values)
+
+    def release(self, name: str) -> None:
+        """From now on the variable is hidden."""
+        if name in self._holding:
+            self._holding = self._holding | {name: np.False_}
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        observed = self._problem.observed.get(name)
+        if name not in self._state.values:
+            assert observed is not None  # what does not change is observed throughout
+            return [array.copy() for array in observed]
+        return values_by_sequence(np.asarray(self._state.values[name]), name, observed, self._layout)
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+        matrix = self._plan.owners.get(name)
+        if matrix is None:
+            return self._problem.start[name]
+        values = np.array(self._state.values[matrix.name])
+        if matrix.sparse:
+            pattern = self._problem.start[name]
+            return sp.csr_array((values, pattern.indices, pattern.indptr), pattern.shape)
+        return np.ascontiguousarray(values[:, matrix.columns(name)])
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
+        saved = {}
+        for moment, arrays in zip(("now", "before"), self._state, strict=True):
+            for name, array in arrays.items():
+                values = np.array(array)
+                if moment == "before":  # as the NumPy engine keeps them
+                    values = np.maximum(values, FLOORS[values.dtype])
+                variable = name in self._plan.changing
+                saved[f"{moment} {name}"] = pack(values, name, self._layout) if variable else values
+        return saved
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off, of this engine or another."""
+        moments = []
+        for moment, arrays in zip(("now", "before"), self._state, strict=True):
+            loaded = {name: np.array(array) for name, array in arrays.items()}
+            for name, array in loaded.items():
+                if name in self._plan.changing:
+                    unpack(array, name, saved[f"{moment} {name}"], self._layout)
+                else:
+                    array[:] = saved[f"{moment} {name}"]
+            moments.append(loaded)
+        with _numbers():
+            self._state = jax.device_put(State(*moments))
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+        self._data = None
+        self._state = self._state._replace(previous={})
+        known = {p.name: self._problem.start[p.name] for p in self._problem.schedule.network.parameters}
+        self._problem = replace(self._problem, start=known)
+
+
+def _refuse_sparse(problem: Problem, fixed: Mapping[str, Any]) -> None:
+    for name, array in fixed.items():
+        if sp.issparse(array):
+            shape = " × ".join(map(str, problem.observed[name][0].shape))
+            raise OptionError(
+                f"{name}: engine='jax' makes observations dense, found a large sparse matrix of {shape}. "
+                "Use engine='numpy', or give a dense array."
+            )

@@ -1,0 +1,155 @@
+"""One equation in a compiled program: its stacked parents and children, its products, its shares in updates."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
+from pfn.engines.jax_data import Data
+from pfn.engines.jax_gathers import SparsePattern, product, sums
+from pfn.engines.jax_plan import Block, Equation, Matrix, Plan
+from pfn.network import Slice
+from pfn.updates import factor, smooth
+
+Values = Mapping[str, Array]  # of the variables that change, and of the learned matrices
+
+
+class Statistics(NamedTuple):
+    """The numerator and the denominator of a left update."""
+
+    numerator: Array
+    denominator: Array
+
+    def __add__(self, other: Any) -> "Statistics":
+        return Statistics(self.numerator + other.numerator, self.denominator + other.denominator)
+
+
+class Equations:
+    """The formulas of equations on the values given."""
+
+    def __init__(self, plan: Plan, data: Data) -> None:
+        self.plan, self.data = plan, data
+
+    def _slice(self, piece: Slice, values: Values) -> Array:
+        """A child or parent slice in the columns of its equation."""
+        name = piece.variable.name
+        return shift(values[name] if name in values else self.data.fixed[name], piece.lag)
+
+    def children(self, equation: Equation, values: Values) -> Array:
+        """X, the stacked children."""
+        return stack([self._slice(child, values) for child in equation.children])
+
+    def parents(self, equation: Equation, values: Values, sparseness: Any = 0.0) -> Array:
+        """S, the stacked parents, smoothed where sparseness is asked for."""
+        exists = self.data.columns[equation.name].parents
+        pieces = [self._slice(parent, values) for parent in equation.parents]
+        for place, parent in enumerate(equation.parents):
+            if parent.lag:
+                pieces[place] *= exists[place]
+        S: Array = smooth(stack(pieces), sparseness, xp=ARRAYS)
+        return S
+
+    def apply(self, equation: Equation, values: Values, S: Array) -> Array:
+        """R = W S."""
+        found = []
+        for block in equation.blocks:
+            part = S if len(equation.blocks) == 1 else S[slice(*block.rows)]
+            if block.sparse:
+                found.append(product(self._pattern(block).apply, self._stored(block, values), part))
+            else:
+                found.append(self._matrix(block, values) @ part)
+        return sum(found[1:], found[0])
+
+    def adjoint(self, equation: Equation, values: Values, A: Array) -> Array:
+        """Wᵀ A."""
+        found = []
+        for block in equation.blocks:
+            if block.sparse:
+                found.append(product(self._pattern(block).adjoint, self._stored(block, values), A))
+            else:
+                found.append(self._matrix(block, values).T @ A)
+        return stack(found)
+
+    def column_sums(self, equation: Equation, values: Values) -> Array:
+        """Wᵀ 1, as a column."""
+        found = []
+        for block in equation.blocks:
+            if block.sparse:
+                found.append(sums(self._pattern(block).adjoint, self._stored(block, values)))
+            else:
+                found.append(jnp.sum(self._matrix(block, values), axis=0))
+        return jnp.concatenate(found)[:, None]
+
+    def _matrix(self, block: Block, values: Values) -> Array:
+        owners = self.plan.owners
+        first = owners.get(block.parameters[0])
+        if first is not None and first.parameters == block.parameters:
+            return values[first.name]
+        matrices = [
+            values[owners[name].name][:, owners[name].columns(name)] if name in owners else self.data.known[name]
+            for name in block.parameters
+        ]
+        return jnp.concatenate(matrices, axis=1) if len(matrices) > 1 else matrices[0]
+
+    def _pattern(self, block: Block) -> SparsePattern:
+        return self.data.patterns[" ".join(block.parameters)]
+
+    def _stored(self, block: Block, values: Values) -> Array:
+        owner = self.plan.owners.get(block.parameters[0])
+        return self.data.known["stored " + " ".join(block.parameters)] if owner is None else values[owner.name]
+
+    def fields(self, equation: Equation, values: Values, S: Array) -> tuple[Array, Array | None]:
+        """A, and B where it is not a matrix of ones; zero where the equation does not hold."""
+        plan, live = self.plan, self.data.columns[equation.name].live
+        R = self.apply(equation, values, S)
+        A = plan.divergence.numerator_field(self.children(equation, values), R, plan.epsilon, xp=ARRAYS)
+        return A * live, None if plan.divergence.unit_denominator else R * live
+
+    def right_factors(self, equation: Equation, values: Values, sparseness: Any) -> Array:
+        """What the stacked parents are to be multiplied by."""
+        epsilon = self.plan.epsilon
+        A, B = self.fields(equation, values, self.parents(equation, values, sparseness))
+        numerator = smooth(self.adjoint(equation, values, A), sparseness, xp=ARRAYS)
+        down = self.column_sums(equation, values) if B is None else self.adjoint(equation, values, B)
+        denominator = smooth(down, sparseness, xp=ARRAYS) + epsilon
+        found: Array = factor(numerator, denominator, epsilon, xp=ARRAYS)
+        return found
+
+    def statistics(
+        self, equation: Equation, matrices: list[Matrix], values: Values, sparseness: Any
+    ) -> dict[str, Statistics]:
+        """By learned matrix: what this equation adds to the numerator and the denominator of its left update."""
+        counts = self.data.columns[equation.name].counts
+        S = self.parents(equation, values, sparseness)
+        A, B = self.fields(equation, values, S)
+        found: dict[str, Statistics] = {}
+        for matrix in matrices:
+            for rows in _rows_of(matrix, equation):
+                part = S[rows]
+                down = self._repeated(part @ counts, matrix) if B is None else self._sums(B * counts, part, matrix)
+                share = Statistics(self._sums(A * counts, part, matrix), down)
+                found[matrix.name] = found[matrix.name] + share if matrix.name in found else share
+        return found
+
+    def _sums(self, A: Array, S: Array, matrix: Matrix) -> Array:
+        """A Sᵀ at the entries of a learned matrix."""
+        if not matrix.sparse:
+            return A @ S.T
+        pattern = self.data.patterns[matrix.parameters[0]]
+        return jnp.sum(A[pattern.rows] * S[pattern.columns], axis=1)
+
+    def _repeated(self, sums_of_parents: Array, matrix: Matrix) -> Array:
+        """1 Sᵀ is the same for every row of W: one number per column, or per stored entry."""
+        if not matrix.sparse:
+            return sums_of_parents
+        return sums_of_parents[self.data.patterns[matrix.parameters[0]].columns]
+
+
+def _rows_of(matrix: Matrix, equation: Equation) -> list[slice]:
+    """The rows of the stacked parents that the matrix multiplies."""
+    if len(matrix.parameters) > 1:
+        whole = slice(0, equation.parent_rows[-1].stop)
+        return [whole] if matrix.parameters == equation.parameters else []
+    pieces = zip(equation.parent_rows, equation.parameters, strict=True)
+    return [rows for rows, name in pieces if name == matrix.parameters[0]]

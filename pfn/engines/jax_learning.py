@@ -1,0 +1,102 @@
+"""Left updates in a compiled program: learned matrices from the statistics of their equations, then normalized."""
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pfn.compiler import Step
+from pfn.engines.jax_arrays import ARRAYS, Array, Entries
+from pfn.engines.jax_equations import Equations, Statistics, Values
+from pfn.engines.jax_plan import Equation, Matrix
+from pfn.updates import factor, normalize, pulled
+
+
+def learn(
+    step: Step, equations: Equations, values: Values, number: Array, sparseness: Mapping[str, Any]
+) -> dict[str, Array]:
+    """The left update of a step: a matrix that is learned every n sweeps changes in sweeps divisible by n."""
+    matrices = [matrix for matrix in equations.plan.matrices if matrix.parameters[0] in step.targets]
+    update = partial(_update, step, equations, sparseness)
+    rhythms = sorted({matrix.every for matrix in matrices} - {1})
+    if not rhythms:
+        return update(matrices, values)
+    branches = []
+    for pattern in product((False, True), repeat=len(rhythms)):
+        due = {1} | {every for every, chosen in zip(rhythms, pattern, strict=True) if chosen}
+        branches.append(partial(update, [matrix for matrix in matrices if matrix.every in due]))
+    index = sum((number % every == 0) << place for place, every in enumerate(reversed(rhythms)))
+    found: dict[str, Array] = jax.lax.switch(index, branches, dict(values))
+    return found
+
+
+def _update(
+    step: Step, equations: Equations, sparseness: Mapping[str, Any], due: list[Matrix], values: Values
+) -> dict[str, Array]:
+    """Update the matrices that are due, and normalize them."""
+    if not due:
+        return dict(values)
+    plan, found = equations.plan, dict[str, Statistics]()
+    for name in step.equations:
+        shares = equations.statistics(plan.by_name[name], due, values, sparseness[name])
+        found |= {key: found[key] + share if key in found else share for key, share in shares.items()}
+    changed = {**values, **{m.name: _stepped(m, equations, values[m.name], found[m.name]) for m in due}}
+    updated = {name for matrix in due for name in matrix.parameters}
+    _normalize(step, equations, updated, changed)
+    return changed
+
+
+def _stepped(matrix: Matrix, equations: Equations, W: Array, found: Statistics) -> Array:
+    """The left update from its numerator and denominator; parameters with a prior are pulled to it."""
+    epsilon = equations.plan.epsilon
+    new: Array = W * factor(found.numerator, found.denominator + epsilon, epsilon, xp=ARRAYS)
+    for name, prior in equations.data.priors.items():
+        if name in matrix.parameters:
+            columns = (..., matrix.columns(name))
+            parts = (W[columns], found.numerator[columns], found.denominator[columns])
+            new = new.at[columns].set(pulled(*parts, epsilon, prior=prior.matrix, weight=prior.weight))
+    return new
+
+
+def _normalize(step: Step, equations: Equations, updated: set[str], values: dict[str, Array]) -> None:
+    """Normalize, as their equations say, the parameters that were just updated.
+
+    The columns of a sequence are scaled together, also those of its learned parameters that were not.
+    """
+    plan = equations.plan
+    owners = {name: m for name, m in plan.owners.items() if m.parameters[0] in step.targets}
+    done: set[str] = set()
+    for equation in (plan.by_name[name] for name in step.equations):
+        learned = [name for name in dict.fromkeys(equation.parameters) if name in owners and name not in done]
+        due = [name for name in learned if name in updated]
+        if due and equation.normalize:
+            chosen = learned if equation.normalize == "sequences" else due
+            _normalize_some(equation, chosen, equations, values)
+        done.update(due)
+
+
+def _normalize_some(equation: Equation, names: list[str], equations: Equations, values: dict[str, Array]) -> None:
+    owners = equations.plan.owners
+    entries = [_entries(name, equations, values) for name in names]
+    uses = [equation.parameters.count(name) for name in names]
+    normalize(entries, equation.normalize, equation.child_rows, uses, xp=ARRAYS)
+    scaled = dict(zip(names, (found.values for found in entries), strict=True))
+    for matrix in dict.fromkeys(owners[name] for name in names):
+        if matrix.sparse or len(matrix.parameters) == 1:
+            values[matrix.name] = scaled[matrix.parameters[0]]
+        else:
+            whole = values[matrix.name]
+            parts = [scaled.get(name, whole[:, matrix.columns(name)]) for name in matrix.parameters]
+            values[matrix.name] = jnp.concatenate(parts, axis=1)
+
+
+def _entries(name: str, equations: Equations, values: Values) -> Entries:
+    matrix = equations.plan.owners[name]
+    whole = values[matrix.name]
+    if matrix.sparse:
+        pattern = equations.data.patterns[name]
+        return Entries(whole, pattern.rows, pattern.columns, matrix.shapes[0][1])
+    return Entries(whole[:, matrix.columns(name)], jnp.arange(whole.shape[0]))

@@ -1,0 +1,158 @@
+"""One sweep as a pure function of the values, to be compiled: up, down, and the errors after it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from pfn.engines.jax_arrays import ARRAYS, Array, shift
+from pfn.engines.jax_data import Data
+from pfn.engines.jax_equations import Equations, Values
+from pfn.engines.jax_learning import learn
+from pfn.engines.jax_plan import Equation, Level, Plan
+from pfn.engines.means import Counts
+from pfn.updates import momentum
+
+Contributions = dict[str, Array]  # by variable: the summed factors of its copies as a parent
+
+
+class Sweep:
+    """The work of a sweep; `holding` says by name whether a variable that will be released still is held."""
+
+    def __init__(self, plan: Plan, data: Data, holding: Mapping[str, Array]) -> None:
+        self._plan, self._data, self._holding = plan, data, holding
+        self._equations = Equations(plan, data)
+
+    def restored(self, values: Values) -> dict[str, Array]:
+        """The values with the observed entries put back."""
+        return {name: self._restored(name, array) for name, array in values.items()}
+
+    def _restored(self, name: str, values: Array) -> Array:
+        if name not in self._data.observed:
+            return values
+        seen = self._data.observed[name]
+        mask = seen.mask & self._holding[name] if name in self._holding else seen.mask
+        return jnp.where(mask, seen.values, values)
+
+    def extrapolated(self, now: Array, previous: Array, beta: Array, number: Array) -> tuple[Array, Array]:
+        """Momentum on all values, one after the other in one array: the values moved, and those before."""
+        lowest = jnp.asarray(momentum.FLOORS[now.dtype], now.dtype)
+        lifted = jnp.maximum(previous, lowest)
+        movable, unravel = ravel_pytree(self._data.movable)
+        floor = jnp.where(movable, lowest, 0)
+        moved = momentum.extrapolated(now, lifted, beta.astype(now.dtype), floor, xp=ARRAYS)
+        resting = {m.name: number % m.every != 0 for m in self._plan.matrices if m.every > 1}
+        if not resting:
+            return moved, now
+        every = {name: jnp.full_like(array, resting.get(name, False)) for name, array in unravel(movable).items()}
+        rests, _ = ravel_pytree(every)
+        return jnp.where(rests, now, moved), jnp.where(rests, previous, now)
+
+    def up(self, values: Values, number: Array, sparseness: Array) -> Values:
+        """The upward pass."""
+        contributions: Contributions = {}
+        for level in self._plan.levels:
+            values = self._update(values, contributions, number, sparseness, level)
+            values = self._average(values, contributions, level.parents, self._data.parent_counts)
+        return values
+
+    def fit_level(
+        self, values: Values, number: Array, sparseness: Array, level: Level, counts: Mapping[str, Counts]
+    ) -> Values:
+        """One round of updates of a level, averaged over its copies alone."""
+        contributions: Contributions = {}
+        values = self._update(values, contributions, number, sparseness, level)
+        return self._average(values, contributions, list(contributions), counts)
+
+    def _update(
+        self, values: Values, contributions: Contributions, number: Array, sparseness: Array, level: Level
+    ) -> Values:
+        """The left updates of a level, then its right updates, whose factors are added to the contributions."""
+        smoothed = self._plan.smoothed
+        thetas = {name: sparseness[smoothed.index(name)] if name in smoothed else 0.0 for name in self._plan.names}
+        for step in level.learning:
+            values = learn(step, self._equations, values, number, thetas)
+        changed: dict[str, Array] = {}
+        for equation in level.equations:
+            theta = thetas[equation.names[0]]
+            if equation.simple:
+                changed |= self._updated_parents(equation, values, theta)
+            elif any(parent.variable.name in values for parent in equation.parents):
+                self._contribute(equation, values, theta, contributions)
+        return {**values, **changed}
+
+    def _updated_parents(self, equation: Equation, values: Values, theta: Any) -> dict[str, Array]:
+        """The parents of a simple equation: with one copy each there is nothing to average."""
+        factors = self._equations.right_factors(equation, values, theta)
+        exists = self._data.columns[equation.name].parents[0]
+        S = self._equations.parents(equation, values)
+        new = S * jnp.where(exists, factors, 1)
+        named = zip((parent.variable.name for parent in equation.parents), equation.parent_rows, strict=True)
+        return {name: self._restored(name, new[rows]) for name, rows in named}
+
+    def _contribute(self, equation: Equation, values: Values, theta: Any, contributions: Contributions) -> None:
+        factors = self._equations.right_factors(equation, values, theta)
+        exists = self._data.columns[equation.name].parents
+        for parent, rows, mask in zip(equation.parents, equation.parent_rows, exists, strict=True):
+            name = parent.variable.name
+            if name in values:
+                part = shift(jnp.where(mask, factors[rows], 0), -parent.lag)
+                contributions[name] = contributions[name] + part if name in contributions else part
+
+    def _average(
+        self, values: Values, contributions: Contributions, names: Iterable[str], counts: Mapping[str, Counts]
+    ) -> Values:
+        """Variables become the mean of their copies as parents."""
+        changed = {}
+        for name in names:
+            if name in contributions:
+                factors = (contributions.pop(name) + counts[name].current) * counts[name].reciprocal
+                changed[name] = self._restored(name, values[name] * factors)
+        return {**values, **changed}
+
+    def down(self, values: Values) -> tuple[Values, dict[str, Array]]:
+        """The downward pass: the values, and W S of every equation."""
+        reconstructions: dict[str, Array] = {}
+        for level in reversed(self._plan.levels):
+            for equation in level.equations:
+                R = self._equations.apply(equation, values, self._equations.parents(equation, values))
+                reconstructions[equation.name] = R * self._data.columns[equation.name].live
+            changed = {name: self._child_mean(name, values, reconstructions) for name in level.children}
+            values = {**values, **changed}
+        return values, reconstructions
+
+    def _child_mean(self, name: str, values: Values, reconstructions: Mapping[str, Array]) -> Array:
+        """The mean of the copies of a variable as a child."""
+        current, reciprocal = self._data.child_counts[name]
+        summed = values[name] * current
+        for equation in self._plan.equations:
+            for child, rows in zip(equation.children, equation.child_rows, strict=True):
+                if child.variable.name == name:
+                    summed = summed + shift(reconstructions[equation.name][rows], -child.lag)
+        return self._restored(name, summed * reciprocal)
+
+    def errors(self, values: Values, reconstructions: Mapping[str, Array]) -> Array:
+        """The RMSE of every equation, the summed divergence, the summed squared error; in double precision."""
+        squares: dict[str, Array] = {}
+        divergences: list[Array] = []
+        for equation in self._plan.equations:
+            columns, R = self._data.columns[equation.name], reconstructions[equation.name]
+            error = (self._equations.children(equation, values) - R) * columns.live
+            terms = self._plan.divergence.value(error, R, self._plan.epsilon, xp=ARRAYS)
+            squares |= zip(equation.names, _sums(error * error, columns.counts, equation.heights), strict=True)
+            divergences += _sums(terms, columns.counts, equation.heights)
+        each = jnp.stack([squares[name] for name in self._plan.names])
+        return jnp.concatenate([jnp.sqrt(each / self._data.entries), jnp.stack([sum(divergences), jnp.sum(each)])])
+
+
+def _sums(terms: Array, counts: Array, heights: tuple[int, ...]) -> list[Array]:
+    """The sum over all columns, each as often as it counts, for each of the equations of these heights.
+
+    The sums of columns, which may be many, are added up in double precision.
+    """
+    if len(heights) == 1:
+        return [jnp.sum(jnp.sum(terms, axis=0) * counts, dtype=jnp.float64)]
+    member = np.repeat(np.eye(len(heights)), heights, axis=1)
+    return list(member @ jnp.sum(terms * counts, axis=1).astype(jnp.float64))

@@ -1,0 +1,44 @@
+"""Columns of sequences into the slots of a variable's array, and out of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pfn.engines.layout import Layout
+from pfn.engines.problem import dense
+
+
+def fill(array: np.ndarray, name: str, pieces: Sequence[Any], layout: Layout) -> None:
+    """Copy the columns of every sequence into their slots."""
+    for sequence, values in enumerate(pieces):
+        array[:, layout.slots(name, sequence)] = values
+
+
+def pack(array: np.ndarray, name: str, layout: Layout) -> np.ndarray:
+    """The columns of all sequences without what lies between them: the same wherever they lie."""
+    return np.hstack([array[:, layout.slots(name, sequence)] for sequence in range(len(layout.lengths))])
+
+
+def unpack(array: np.ndarray, name: str, packed: np.ndarray, layout: Layout) -> None:
+    """Put back what `pack` gave."""
+    widths = [len(layout.columns_of(name, sequence)) for sequence in range(len(layout.lengths))]
+    fill(array, name, np.split(packed, np.cumsum(widths)[:-1], axis=1), layout)
+
+
+def values_by_sequence(
+    array: np.ndarray, name: str, observed: Sequence[Any] | None, layout: Layout
+) -> list[np.ndarray]:
+    """An array per sequence; columns that nothing touches are NaN if hidden."""
+    touched = layout.touched(name)
+    result = []
+    for sequence in range(len(layout.lengths)):
+        slots = layout.slots(name, sequence)
+        values = np.array(array[:, slots])
+        values[:, ~touched[slots]] = np.nan
+        if observed is not None:
+            known = dense(observed[sequence])
+            gaps = np.isnan(values[:, : known.shape[1]])
+            values[:, : known.shape[1]][gaps] = known[gaps]
+        result.append(values)
+    return result

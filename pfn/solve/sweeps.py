@@ -1,0 +1,224 @@
+"""Sweeps of any method: criteria to stop, history, progress, checkpoints, what a callback sees."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, Protocol
+
+import numpy as np
+
+from pfn.engines import STALL_SWEEPS, Errors, Stretch, stalled
+from pfn.errors import NumericalError
+from pfn.solve.checkpoints import Checkpoint
+from pfn.solve.history import Recorder
+from pfn.solve.request import Answer, Method, Request
+from pfn.updates.momentum import steps_after
+
+
+class Engine(Protocol):
+    """What sweeps need of an engine."""
+
+    @property
+    def pace(self) -> int:
+        """How many sweeps to ask for at a time."""
+
+    def advance(self, stretch: Stretch) -> list[Errors]:
+        """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence."""
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on."""
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off."""
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+
+
+class Values(Mapping[str, Any]):
+    """The current values by name, fetched when asked for: what a callback sees."""
+
+    def __init__(self, request: Request, engine: Engine) -> None:
+        self._request, self._engine = request, engine
+        self._variables = [variable.name for variable in request.network.variables]
+        self._parameters = [parameter.name for parameter in request.network.parameters]
+
+    def __getitem__(self, item: Any) -> Any:
+        name = self._request.network[item].name
+        if name in self._parameters:
+            return self._engine.parameter(name)
+        if name in self._variables:
+            return self._request.observations.unwrap(self._engine.variable(name))
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._variables, *self._parameters])
+
+    def __len__(self) -> int:
+        return len(self._variables) + len(self._parameters)
+
+
+class Sweeps:
+    """A run: sweeps until every one is done or a criterion to stop is met. Methods say what happens between sweeps."""
+
+    pauses: Sequence[int] = ()
+    """Sweeps before which something changes: none of them is passed in one stretch."""
+    settled: int = 0
+    """After how many sweeps the last change is long past, so that the run may be called stalled."""
+
+    def __init__(self, request: Request, method: Method, engine: Engine) -> None:
+        self.request, self.engine = request, engine
+        self.names = [e.name for e in request.network.factorizations]
+        self.values = Values(request, engine)
+        self.recorder = Recorder(self.names)
+        self.steps = 0  # sweeps since the momentum began or the divergence rose
+        self.done = 0
+        self.errors: Errors | None = None
+        self.checkpoint = Checkpoint(request, method)
+
+    def prepare(self) -> None:
+        """What is to be done before the next sweep."""
+
+    def resumed(self) -> None:
+        """What is to be done after the values of a checkpoint were taken."""
+
+    def sparseness(self, _number: int) -> dict[str, float]:
+        """The sparseness of every equation in a sweep."""
+        return {}
+
+    def begin(self) -> None:
+        """What is to be done before the first sweep."""
+
+    def run(self) -> Answer:
+        """Sweep, and give back what there is in the end."""
+        try:
+            with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
+                if self.request.resume is None:
+                    self.begin()
+                else:
+                    self._resume()
+            return self._sweep_all()
+        finally:
+            self.engine.close()
+
+    def _sweep_all(self) -> Answer:
+        request = self.request
+        label = f"sweeps (run {request.restart})" if request.restart else "sweeps"
+        self.shown = request.bar.begin(label, request.iterations, self.done)
+        stop = self._reason()
+        while stop is None:
+            self._sweep()
+            stop = self._reason(asked_to_stop=bool(request.callback and request.callback(self.done - 1, self.values)))
+            if self.checkpoint.due(self.done, last=stop is not None):
+                self.checkpoint.write(self._state())
+        request.bar.end(self.shown)
+        return self._answer(stop)
+
+    def _sweep(self) -> None:
+        self.prepare()
+        with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
+            found = self.engine.advance(self._stretch())
+        for errors in found:
+            before = self.errors.divergence if self.errors else float("inf")
+            self.errors = errors
+            self._check_finite(self.done)
+            self.steps = steps_after(self.steps, before, errors.divergence)
+            self.recorder.add(self.done, errors.rmse, errors.divergence)
+            self.done += 1
+        self.request.bar.advance(self.shown, self.done, max(found[-1].rmse.values()))
+
+    def _stretch(self) -> Stretch:
+        """The next sweeps: as many as the engine likes to do at a time, but for what happens between sweeps."""
+        request, ends = self.request, [self.request.iterations, *self.pauses]
+        if request.checkpoint is not None:
+            ends.append((self.done // request.checkpoint_every + 1) * request.checkpoint_every)
+        pace = 1 if request.callback else self.engine.pace
+        return Stretch(
+            first=self.done,
+            count=min(pace, *(end - self.done for end in ends if end > self.done)),
+            sparseness=self.sparseness,
+            steps=self.steps,
+            past=self.recorder.divergence,
+            tolerance=request.tolerance,
+            stall=request.stall,
+            stall_from=self.settled,
+        )
+
+    def _check_finite(self, number: int) -> None:
+        assert self.errors is not None  # set by the sweep that was just done
+        for name, error in self.errors.rmse.items():
+            if not isfinite(error):
+                equation = self.request.network[name]
+                raise NumericalError(
+                    f"{name}: {equation}: the values became {'NaN' if error != error else 'infinite'} in sweep "
+                    f"{number}. The data or starting values are too large for {self.request.dtype}: scale them "
+                    f"down{', or use float64' if self.request.dtype != np.float64 else ''}."
+                )
+
+    def _reason(self, *, asked_to_stop: bool = False) -> str | None:
+        """Why the run ends now, or None."""
+        request = self.request
+        if request.interruption.requested:
+            return f"interrupted by the user after {self.done} sweeps"
+        if self.errors is None:
+            return None
+        largest = max(self.errors.rmse.values())
+        if request.tolerance is not None and largest < request.tolerance:
+            return f"the RMSE of every equation is below the tolerance {request.tolerance:g}"
+        if self._stalled():
+            return f"the divergence changed by less than {request.stall:g} over {STALL_SWEEPS} sweeps"
+        if self.done > request.iterations:
+            return f"the checkpoint had more than the {request.iterations} sweeps asked for"
+        if self.done == request.iterations:
+            return f"all {request.iterations} sweeps were done"
+        if asked_to_stop:
+            return f"the callback asked to stop after sweep {self.done - 1}"
+        return None
+
+    def _stalled(self) -> bool:
+        """Whether nothing moves any more; not while a change is still to come."""
+        past = self.recorder.divergence
+        if self.request.stall is None or len(past) <= STALL_SWEEPS or self.done < self.settled:
+            return False
+        return bool(stalled(self.request.stall, past[-1 - STALL_SWEEPS], past[-1]))
+
+    def _state(self) -> dict[str, np.ndarray]:
+        history = self.recorder.finish()
+        assert self.errors is not None  # checkpoints are written after a sweep
+        return self.engine.save_state() | {
+            "done": np.array([self.done]),
+            "steps": np.array([self.steps]),
+            "errors": np.array([self.errors.divergence, self.errors.squared]),
+            "iterations": history.iterations,
+            "divergence": history.divergence,
+            "rmse": np.array([history[name] for name in self.names]),
+        }
+
+    def _resume(self) -> None:
+        saved = self.checkpoint.read()
+        self.engine.load_state(saved)
+        self.done, self.steps = int(saved["done"][0]), int(saved["steps"][0])
+        self.resumed()
+        for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
+            self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))
+        last = {name: self.recorder.rmse[name][-1] for name in self.names}
+        self.errors = Errors(last, *map(float, saved["errors"]))
+
+    def _answer(self, stop: str) -> Answer:
+        assert self.errors is not None or self.done == 0
+        self.engine.close()
+        errors = self.errors or Errors(dict.fromkeys(self.names, float("nan")), float("nan"), float("inf"))
+        return Answer(
+            values={name: self.values[name] for name in self.values},
+            rmse=errors.rmse,
+            squared_error=errors.squared,
+            history=self.recorder.finish(),
+            stop=stop,
+            iterations=self.done,
+            interrupted=stop.startswith("interrupted"),
+        )
