@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from math import ceil, inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -50,11 +51,13 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
-        """The spread of these values, one for each run."""
-        found = [float(value) for value in values]
-        return cls(float(np.median(found)), min(found), max(found), len(found))
+        """The spread of these values, one for each run; of none, it is not a number."""
+        found = [float(value) for value in values] or [nan]
+        return cls(float(np.median(found)), float(np.min(found)), float(np.max(found)), len(found))
 
     def __str__(self) -> str:
+        if self.runs == 1:
+            return f"{number(self.median)} in one run"
         if self.lowest == self.highest:
             return f"{number(self.median)} in each of {self.runs} runs"
         return f"{number(self.median)} ({number(self.lowest)} to {number(self.highest)} in {self.runs} runs)"
@@ -90,20 +93,73 @@ def number(value: float) -> str:
     return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.4g}"
 
 
-Value: TypeAlias = float | bool | str | Spread | Runs
+Value: TypeAlias = float | str | Spread | Runs
 
 
-class Check(NamedTuple):
-    """One figure: what the paper says, what came out, whether that is what it should be.
+@dataclass(frozen=True)
+class Check:
+    """One figure: what the paper says, what came out, and what is accepted.
 
-    `difference` says why ours is not what the paper says, where that is known and explained.
+    A number is accepted from `least` to `most`, of several runs each one; a count of runs if it is all of them, unless
+    a range is given; a text if it is `wanted`. A claim that is no figure is `so` or not. `difference` says why ours is
+    not what the paper says, where that is known and explained.
+
+    >>> check = Check("RMSE", "0.034", Spread.of([0.021, 0.035]), least=0.02, most=0.03)
+    >>> check.holds, check.accepted
+    (False, '0.02 to 0.03')
     """
 
     what: str
     paper: str
     ours: Value
-    holds: bool | np.bool
+    _: KW_ONLY
+    least: float | None = None
+    most: float | None = None
+    wanted: Value | None = None
+    so: bool | np.bool | None = None
     difference: str = ""
+
+    def __post_init__(self) -> None:
+        said = [self.wanted is not None, self.so is not None, (self.least, self.most) != (None, None)]
+        if sum(said) != 1 and not (isinstance(self.ours, Runs) and not any(said)):
+            raise OptionError(f"{self.what}: expected one of wanted, so, or least and most, found {sum(said)} of them.")
+
+    @property
+    def holds(self) -> bool:
+        """Whether what came out is accepted; what is not a number never is."""
+        if self.so is not None:
+            return bool(self.so)
+        if self.wanted is not None:
+            return self.ours == self.wanted
+        (least, most), (lowest, highest) = self._range, _extent(self.ours)
+        return bool(least <= lowest and highest <= most)
+
+    @property
+    def accepted(self) -> str:
+        """What is accepted, in words; nothing for a claim that is no figure."""
+        if self.so is not None:
+            return ""
+        if self.wanted is not None:
+            return str(self.wanted)
+        least, most = (number(limit) for limit in self._range)
+        if least == most:
+            return f"all {least}" if isinstance(self.ours, Runs) else least
+        return f"at most {most}" if least == "-inf" else f"at least {least}" if most == "inf" else f"{least} to {most}"
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        if isinstance(self.ours, Runs) and self.least is None and self.most is None:
+            return self.ours.runs, self.ours.runs
+        least, most = -inf if self.least is None else self.least, inf if self.most is None else self.most
+        return (max(ceil(least), 0), most) if isinstance(self.ours, Runs) and self.least is not None else (least, most)
+
+
+def _extent(value: Value) -> tuple[float, float]:
+    """The lowest and the highest of the figures that a value stands for."""
+    if isinstance(value, Spread):
+        return value.lowest, value.highest
+    single = float(value.successes if isinstance(value, Runs) else value)
+    return single, single
 
 
 class Shown(NamedTuple):
@@ -118,16 +174,25 @@ Findings: TypeAlias = Iterator[Check | Shown]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper; `run` yields checks and pictures, `network` names the drawing to go with them."""
+    """One experiment of the paper; `run` yields checks and pictures, `network` names the drawing to go with them,
+    in which `observed` variables are not shaded.
+
+    What the docstring of `run` says is what the paper says, in short.
+    """
 
     name: str
     section: str
     title: str
-    says: str
     run: Callable[[Setting], Findings] = field(repr=False)
     network: str | None = None
+    observed: tuple[str, ...] = ()
     uses: tuple[Callable[..., object], ...] = field(default=(), repr=False)
     in_paper: bool = True
+
+    @property
+    def says(self) -> str:
+        """What the paper says, in short."""
+        return " ".join((inspect.getdoc(self.run) or "").split())
 
     @property
     def code(self) -> str:
@@ -140,14 +205,14 @@ def experiment(
     name: str,
     section: str,
     title: str,
-    says: str,
     *,
     network: str | None = None,
+    observed: tuple[str, ...] = (),
     uses: tuple[Callable[..., object], ...] = (),
     in_paper: bool = True,
 ) -> Callable[[Callable[[Setting], Findings]], Experiment]:
-    """Make a function an experiment: `says` is what the paper says of it, `uses` are functions to show with it."""
-    return lambda run: Experiment(name, section, title, " ".join(says.split()), run, network, uses, in_paper)
+    """Make a function an experiment: its docstring is what the paper says, `uses` are functions to show with it."""
+    return lambda run: Experiment(name, section, title, run, network, observed, uses, in_paper)
 
 
 def verdict(checks: Sequence[Check], *, in_paper: bool) -> Verdict:

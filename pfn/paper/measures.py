@@ -16,6 +16,23 @@ def observed(machine: StateMachine, states: str) -> FloatArray:
     return machine.encode(None if state == "?" else state for state in states.split())
 
 
+def stacked(*parts: tuple[int, str]) -> FloatArray:
+    """A matrix as the paper writes it, unit vectors on top of each other: their size, their numbers, 0 for none.
+
+    >>> stacked((2, "1 2 2"), (1, "0 0 1"))
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [0., 0., 1.]])
+    """
+    return np.vstack([np.eye(size + 1)[1:, [int(number) for number in numbers.split()]] for size, numbers in parts])
+
+
+def order_of_columns(matrix: FloatArray, printed: FloatArray) -> npt.NDArray[np.intp]:
+    """Which columns of the matrix are nearest to the printed ones: `matrix[:, order]` is to be compared with them."""
+    order: npt.NDArray[np.intp] = np.abs(matrix[:, :, None] - printed[:, None, :]).sum(axis=0).argmin(axis=0)
+    return order
+
+
 def worst_error(result: pfn.Result) -> float:
     """The largest RMSE of any equation."""
     return max(result.rmse.values())
@@ -36,13 +53,19 @@ def strongest_share(x: FloatArray) -> FloatArray:
     return share
 
 
-def transitions_found(machine: StateMachine, W: FloatArray, *, tolerance: float = 0.05) -> int:
-    """How many of the machine's transitions are columns of a learned W, each up to its sum."""
+def used_columns(W: FloatArray) -> FloatArray:
+    """The columns of a learned W that have not faded to zero, each scaled to the sum that a transition has."""
     used = W[:, W.sum(axis=0) > 1e-6 * W.sum()]
-    apart = np.abs((2 * used / used.sum(axis=0))[:, :, None] - machine.matrix()[:, None, :]).max(axis=0)
-    return int((apart.min(axis=0) < tolerance).sum())
+    scaled: FloatArray = 2 * used / used.sum(axis=0)
+    return scaled
 
 
-def columns_used(W: FloatArray) -> int:
-    """How many columns of a learned W have not faded to zero."""
-    return int((W.sum(axis=0) > 1e-6 * W.sum()).sum())
+def transitions_found(machine: StateMachine, W: FloatArray, *, tolerance: float = 0.05) -> list[int | None]:
+    """For every column of a learned W that has not faded, the number of the transition that it is, if it is one."""
+    apart = np.abs(used_columns(W)[:, :, None] - machine.matrix()[:, None, :]).max(axis=0)
+    return [int(row.argmin()) if row.min() < tolerance else None for row in apart]
+
+
+def all_found(machine: StateMachine, W: FloatArray) -> bool:
+    """Whether every transition of the machine is a column of a learned W, each up to its sum."""
+    return set(range(len(machine.transitions))) <= set(transitions_found(machine, W))

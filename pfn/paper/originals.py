@@ -18,8 +18,9 @@ from pfn.models import (
 
 STATES = ["S1", "S2", "S3", "S4"]
 CIRCLE = [("S1", "S2"), ("S2", "S3"), ("S3", "S4"), ("S4", "S1")]
-DETERMINISTIC = StateMachine(STATES, CIRCLE)
-NONDETERMINISTIC = StateMachine(STATES, [*CIRCLE, ("S3", "S3"), ("S2", "S4")])
+NAMES = [f"t{number}" for number in range(1, 7)]
+DETERMINISTIC = StateMachine(STATES, CIRCLE, labels=NAMES[:4])
+NONDETERMINISTIC = StateMachine(STATES, [*CIRCLE, ("S3", "S3"), ("S2", "S4")], labels=NAMES)
 
 # a+b(de)*c(de)+ of section 4: above a, b, (de)*, c, (de)+ and the end; below d, e and the end
 UPPER = StateMachine(

@@ -16,7 +16,6 @@ SECTIONS = {
     "7": "Language modelling",
     "Appendix": "Appendices",
 }
-SHARPNESS = 1.5  # dots of a PNG picture for a pixel of the page
 
 
 def page(results: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
@@ -34,6 +33,4 @@ def _picture(name: str, content: bytes) -> dict[str, Any]:
     """What the template needs of a picture or film."""
     if name.endswith(".html"):
         return {"page": content.decode()}
-    width = int.from_bytes(content[16:20])  # where PNG files have it
-    address = f"data:image/png;base64,{b64encode(content).decode()}"
-    return {"page": None, "address": address, "width": round(width / SHARPNESS)}
+    return {"page": None, "address": f"data:image/png;base64,{b64encode(content).decode()}"}

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from time import perf_counter
+from traceback import format_exc
 from typing import Any, Literal, NamedTuple
 
 from pfn import plots
 from pfn.errors import PfnError
 from pfn.paper.experiment import Check, Experiment, Findings, Setting, Shown, Value, Verdict, number, verdict
 from pfn.paper.originals import DRAWINGS, NETWORKS
+
+PAGE_DPI = 96  # pixels that a browser takes for an inch
 
 
 class Drawn(NamedTuple):
@@ -17,17 +21,20 @@ class Drawn(NamedTuple):
     caption: str
     kind: Literal["png", "html"]
     content: bytes
+    width: int | None
+    """In pixels of the page; None for a film, which takes what there is."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came out of one experiment; `broke` is the error that ended it, if one did."""
+    """What came out of one experiment; `broke` is the error that ended it, if one did, `trace` where it arose."""
 
     experiment: Experiment
     checks: tuple[Check, ...]
     figures: tuple[Drawn, ...]
     seconds: float
     broke: str = ""
+    trace: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -53,9 +60,11 @@ class Report:
             "ours": {check.what: _plain(check.ours) for check in self.checks},
             "checks": [_check_data(check) for check in self.checks],
             "error": self.broke,
+            "traceback": self.trace,
             "seconds": round(self.seconds, 2),
             "figures": [
-                {"caption": figure.caption, "file": self._file(place)} for place, figure in enumerate(self.figures, 1)
+                {"caption": figure.caption, "file": self._file(place), "width": figure.width}
+                for place, figure in enumerate(self.figures, 1)
             ],
             "code": about.code,
         }
@@ -66,7 +75,7 @@ class Report:
 
 def report(experiment: Experiment, setting: Setting) -> Report:
     """Run an experiment. An error ends it and makes it a failed one; what was found before is kept."""
-    checks, figures, broke, begin = list[Check](), list[Drawn](), "", perf_counter()
+    checks, figures, broke, trace, begin = list[Check](), list[Drawn](), "", "", perf_counter()
     try:
         for finding in findings(experiment, setting):
             if isinstance(finding, Shown):
@@ -75,23 +84,24 @@ def report(experiment: Experiment, setting: Setting) -> Report:
                 checks.append(finding)
     except Exception as error:  # noqa: BLE001 - one broken experiment must neither end the others nor go unseen
         broke = str(error) if isinstance(error, PfnError) else f"{type(error).__name__}: {error}"
-    return Report(experiment, tuple(checks), tuple(figures), perf_counter() - begin, broke)
+        trace = format_exc()
+    return Report(experiment, tuple(checks), tuple(figures), perf_counter() - begin, broke, trace)
 
 
 def findings(experiment: Experiment, setting: Setting) -> Findings:
     """The network, if there is one, and then what the experiment finds."""
     if experiment.network is not None:
-        network = NETWORKS[experiment.network]()
-        yield Shown("The network.", plots.draw(network, **DRAWINGS[experiment.network]))
+        network, options = NETWORKS[experiment.network](), DRAWINGS[experiment.network]
+        observed = {"observed": experiment.observed} if experiment.observed else {}
+        yield Shown("The network.", plots.draw(network, **options | observed))
     yield from experiment.run(setting)
 
 
 def drawn(shown: Shown) -> Drawn:
     """Films as pages, all others as PNG: drawings as SVG would make the page three times as large."""
-    picture: Any = shown.picture
-    if hasattr(picture, "html"):
-        return Drawn(shown.caption, "html", picture.html.encode())
-    return Drawn(shown.caption, "png", picture.png())
+    if isinstance(shown.picture, plots.Film):
+        return Drawn(shown.caption, "html", shown.picture.html.encode(), None)
+    return Drawn(shown.caption, "png", shown.picture.png(), round(PAGE_DPI * shown.picture.get_figwidth()))
 
 
 def _check_data(check: Check) -> dict[str, Any]:
@@ -100,13 +110,20 @@ def _check_data(check: Check) -> dict[str, Any]:
         "what": check.what,
         "paper": check.paper,
         "ours": text,
-        "holds": bool(check.holds),
+        "accepted": check.accepted,
+        "holds": check.holds,
         "difference": check.difference,
     }
 
 
-def _plain(value: Value) -> float | str | Mapping[str, float]:
-    """A value as JSON has it."""
+def _plain(value: Value) -> float | str | Mapping[str, float | None] | None:
+    """A value as JSON has it, where what is not a number is null."""
     if isinstance(value, str):
         return value
-    return value._asdict() if isinstance(value, tuple) else float(value)
+    if isinstance(value, tuple):
+        return {name: _finite(figure) for name, figure in value._asdict().items()}
+    return _finite(value)
+
+
+def _finite(figure: float) -> float | None:
+    return figure if isfinite(figure) else None

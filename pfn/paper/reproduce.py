@@ -1,13 +1,14 @@
 """Running many experiments, several at a time, and writing what came out: results.json first, the page from it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from os import PathLike, cpu_count
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from pfn import plots
 from pfn.errors import FileError, OptionError
 from pfn.paper.catalogue import named
 from pfn.paper.experiment import Experiment, Setting
@@ -30,11 +31,13 @@ def reproduce(
 
     `jobs` run at a time, one a core without it. `finished` is called with every report as it comes.
     """
-    chosen, setting, folder = named(names), setting or Setting(), _writable(Path(out))
+    chosen, setting, jobs = named(names), setting or Setting(), _checked(jobs)
+    plots.Picture()  # says what to install where something is missing, before anything runs
+    folder = _writable(Path(out))
     started(chosen)
     reports = []
     try:
-        for found in _run(chosen, setting, _checked(jobs)):
+        for found in _run(chosen, setting, jobs):
             finished(found)
             reports.append(found)
     finally:  # an interrupted run keeps what it has
@@ -59,7 +62,7 @@ def _by_name(name: str, setting: Setting) -> Report:
     return report(experiment, setting)
 
 
-def _write(folder: Path, reports: Iterable[Report], setting: Setting) -> None:
+def _write(folder: Path, reports: Sequence[Report], setting: Setting) -> None:
     results = {
         "pfn": version("positive-factor-networks"),
         "quick": setting.quick,
@@ -68,6 +71,8 @@ def _write(folder: Path, reports: Iterable[Report], setting: Setting) -> None:
         "experiments": [found.data() for found in reports],
     }
     files = {name: content for found in reports for name, content in found.files.items()}
+    for old in (old for found in reports for old in (folder / FIGURES).glob(f"{found.experiment.name}-[0-9].*")):
+        old.unlink()
     for name, content in files.items():
         (folder / FIGURES / name).write_bytes(content)
     (folder / RESULTS).write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -75,8 +80,12 @@ def _write(folder: Path, reports: Iterable[Report], setting: Setting) -> None:
 
 
 def _writable(folder: Path) -> Path:
+    """The folder, made and tried out: what cannot be written is better known before an hour of computing."""
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        for name in (PAGE, RESULTS):
+            with (folder / name).open("a", encoding="utf-8"):
+                pass
     except OSError as error:
         raise FileError(f"{folder}: cannot be made a folder for the page: {error.strerror}. Name another.") from error
     return folder

@@ -5,7 +5,16 @@ import pytest
 
 from pfn.automata import StateMachine
 from pfn.paper import EXPERIMENTS, Setting
-from pfn.paper.measures import columns_used, is_walk, observed, strongest_share, transitions_found
+from pfn.paper.measures import (
+    all_found,
+    is_walk,
+    observed,
+    order_of_columns,
+    stacked,
+    strongest_share,
+    transitions_found,
+    used_columns,
+)
 from pfn.paper.originals import NONDETERMINISTIC, TARGETS
 from pfn.paper.piano import RATE, passage
 from pfn.paper.reports import report
@@ -57,11 +66,30 @@ def test_measures_of_walks():
 
 def test_measures_of_learned_transitions():
     W = NONDETERMINISTIC.matrix()
-    assert transitions_found(NONDETERMINISTIC, 0.3 * W[:, ::-1]) == 6
-    assert transitions_found(NONDETERMINISTIC, W[:, :4]) == 4
-    assert transitions_found(NONDETERMINISTIC, np.eye(8)) == 0
-    faded = np.hstack([W, np.zeros((8, 2))])
-    assert (transitions_found(NONDETERMINISTIC, faded), columns_used(faded)) == (6, 6)
+    assert transitions_found(NONDETERMINISTIC, 0.3 * W[:, ::-1]) == [5, 4, 3, 2, 1, 0]
+    assert all_found(NONDETERMINISTIC, W[:, [0, 1, 2, 3, 4, 5, 5, 0]])
+    assert not all_found(NONDETERMINISTIC, W[:, :5])
+    assert transitions_found(NONDETERMINISTIC, np.eye(8)) == [None] * 8
+    faded = np.hstack([0.2 * W, np.zeros((8, 2))])
+    np.testing.assert_allclose(used_columns(faded), W)
+    assert all_found(NONDETERMINISTIC, faded)
+
+
+def test_matrices_as_the_paper_writes_them():
+    W = stacked((4, "1 2 3 4 3 2"), (4, "2 3 4 1 3 4"))
+    np.testing.assert_array_equal(W, NONDETERMINISTIC.matrix())
+    np.testing.assert_array_equal(stacked((2, "0 2"))[:, 0], [0, 0])
+    turned = W[:, ::-1]
+    np.testing.assert_array_equal(turned[:, order_of_columns(turned, W)], W)
+    other = W.copy()
+    other[0, 0] = 0
+    assert not np.array_equal(other[:, order_of_columns(other, W)], W)
+
+
+def test_every_experiment_says_what_the_paper_says():
+    for experiment in EXPERIMENTS:
+        assert len(experiment.says) > 40, experiment.name
+        assert "  " not in experiment.says
 
 
 def test_the_targets_are_those_that_the_text_describes():

@@ -18,13 +18,16 @@ NAMES = ["superposition-property", "graph-example", "noisy"]
 
 
 def made_up(run, **options):
-    about = {"name": "made-up", "section": "3.9", "title": "Made <up>", "says": "It is & so."}
+    about = {"name": "made-up", "section": "3.9", "title": "Made <up>"}
     return Experiment(**(about | options), run=run)
 
 
 def one_check(**changed):
     def run(_setting):
-        yield Check(**({"what": "the answer", "paper": "42", "ours": 42.0, "holds": True} | changed))
+        """It is
+        & so.
+        """
+        yield Check(**({"what": "the answer", "paper": "42", "ours": 42.0, "so": True} | changed))
 
     return run
 
@@ -44,6 +47,8 @@ def test_results_are_data(folder):
     assert (noisy["section"], noisy["verdict"]) == ("3.2", "reproduced with a difference")
     assert noisy["paper"]["RMSE over the entries of X_C"] == "0.034"
     assert 0.015 < noisy["ours"]["RMSE over the entries of X_C"]["median"] < 0.026
+    assert noisy["checks"][1]["accepted"] == "0.013 to 0.03"
+    assert "traceback" in noisy
     for found in results["experiments"]:
         assert found["paper"].keys() == found["ours"].keys() == {check["what"] for check in found["checks"]}
 
@@ -61,6 +66,9 @@ def test_the_page_has_everything_in_it(folder):
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
     assert text.count("<article") == len(NAMES)
     assert text.count("<img") == 4
+    assert 'width="None"' not in text
+    assert text.count("The paper, in short") == len(NAMES)
+    assert "accepted: 0.013 to 0.03" in text
     assert "3 of 3" in text
 
 
@@ -86,9 +94,9 @@ def test_another_seed_draws_other_noise(folder, tmp_path):
         ({}, True, "reproduced"),
         ({}, False, "as expected"),
         ({"difference": "because"}, True, "reproduced with a difference"),
-        ({"holds": False}, True, "failed"),
-        ({"holds": False, "difference": "because"}, True, "failed"),
-        ({"holds": np.False_}, False, "failed"),
+        ({"so": False}, True, "failed"),
+        ({"so": False, "difference": "because"}, True, "failed"),
+        ({"so": np.False_}, False, "failed"),
     ],
 )
 def test_verdicts(changed, in_paper, wanted):
@@ -103,18 +111,20 @@ def test_an_experiment_without_checks_shows_nothing():
 
 def test_an_experiment_that_breaks_has_failed_and_keeps_what_it_found():
     def run(_setting):
-        yield Check("first", "1", 1.0, True)
+        yield Check("first", "1", 1.0, wanted=1.0)
         yield Shown("a picture", image(np.eye(2)))
         raise ZeroDivisionError("by nothing")
 
     found = report(made_up(run), Setting())
     assert (found.verdict, found.broke) == ("failed", "ZeroDivisionError: by nothing")
     assert (len(found.checks), len(found.figures)) == (1, 1)
+    assert 'raise ZeroDivisionError("by nothing")' in found.data()["traceback"]
 
 
 def test_failures_are_shown_and_texts_escaped():
     def run(setting):
-        yield from one_check(holds=False)(setting)
+        """It is & so."""
+        yield from one_check(so=False)(setting)
         raise pfn.DataError("x < 0 & such")
 
     found = report(made_up(run), Setting())
@@ -139,9 +149,46 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     assert [found["name"] for found in results["experiments"]] == NAMES[:1]
 
 
+NO_NUMBER = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("ours", "accepted", "holds", "says"),
+    [
+        (1.0, {"least": 0.5, "most": 1.0}, True, "0.5 to 1"),
+        (1.1, {"least": 0.5, "most": 1.0}, False, "0.5 to 1"),
+        (1.1, {"least": 0.5}, True, "at least 0.5"),
+        (1e-6, {"most": 1e-5}, True, "at most 1e-05"),
+        (NO_NUMBER, {"most": 1e-5}, False, "at most 1e-05"),
+        (Spread.of([1, 2]), {"least": 1, "most": 2}, True, "1 to 2"),
+        (Spread.of([1, 2, 3]), {"least": 1, "most": 2}, False, "1 to 2"),
+        (Spread.of([1, NO_NUMBER]), {"least": 1}, False, "at least 1"),
+        (Spread.of([6, 6]), {"least": 6, "most": 6}, True, "6"),
+        (Runs(3, 3), {}, True, "all 3"),
+        (Runs(2, 3), {}, False, "all 3"),
+        (Runs(2, 3), {"least": 1.5}, True, "at least 2"),
+        (Runs(3, 3), {"least": 1, "most": 2}, False, "1 to 2"),
+        ("a, b", {"wanted": "a, b"}, True, "a, b"),
+        ("a, c", {"wanted": "a, b"}, False, "a, b"),
+        ("anything", {"so": True}, True, ""),
+        ("anything", {"so": np.False_}, False, ""),
+    ],
+)
+def test_what_is_accepted(ours, accepted, holds, says):
+    check = Check("it", "so and so", ours, **accepted)
+    assert (check.holds, check.accepted) == (holds, says)
+
+
+@pytest.mark.parametrize("accepted", [{}, {"so": True, "most": 1.0}, {"wanted": 1.0, "so": True}])
+def test_a_check_that_cannot_fail_is_refused(accepted):
+    with pytest.raises(pfn.OptionError, match="it: expected one of wanted, so, or least and most"):
+        Check("it", "1", 1.0, **accepted)
+
+
 def test_spreads_and_runs():
     assert str(Spread.of([1, 2, 4])) == "2 (1 to 4 in 3 runs)"
     assert str(Spread.of([1e-5, 1e-5])) == "1e-05 in each of 2 runs"
+    assert str(Spread.of([0.5])) == "0.5 in one run"
     assert str(Runs.of([True, False, True])) == "2 of 3 runs"
     assert not Runs.of([True, False]).always
 
