@@ -16,7 +16,7 @@ from pfn.engines.jax_loop import Control, State, advance, fit_levels
 from pfn.engines.jax_plan import make_plan, padded
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem
-from pfn.engines.slots import pack, unpack, values_by_sequence
+from pfn.engines.slots import load, save, values_by_sequence
 from pfn.engines.stretch import STALL_SWEEPS, Stretch
 from pfn.errors import OptionError
 from pfn.updates.momentum import FLOORS
@@ -107,9 +107,8 @@ class JaxRun:
         thetas = np.array([sparseness[name] for name in self._plan.smoothed], self._problem.dtype)
         counts = level_counts(self._plan, self._problem, self._layout)
         with _numbers():
-            values = fit_levels(
-                self._plan, self._data, self._holding, self._state.values, counts, np.int32(rounds), thetas
-            )
+            levels = {"counts": counts, "rounds": np.int32(rounds), "sparseness": thetas}
+            values = fit_levels(self._plan, self._data, self._holding, self._state.values, **levels)
         self._state = self._state._replace(values=values)
 
     def release(self, name: str) -> None:
@@ -138,29 +137,17 @@ class JaxRun:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
-        saved = {}
-        for moment, arrays in zip(("now", "before"), self._state, strict=True):
-            for name, array in arrays.items():
-                values = np.array(array)
-                if moment == "before":  # as the NumPy engine keeps them
-                    values = np.maximum(values, FLOORS[values.dtype])
-                variable = name in self._plan.changing
-                saved[f"{moment} {name}"] = pack(values, name, self._layout) if variable else values
-        return saved
+        # values before are lifted to the floor here, as the NumPy engine keeps them
+        before = {n: np.maximum(a, FLOORS[a.dtype]) for n, a in self._state.previous.items()}
+        return save({"now": self._state.values, "before": before}, self._layout)
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off, of this engine or another."""
-        moments = []
-        for moment, arrays in zip(("now", "before"), self._state, strict=True):
-            loaded = {name: np.array(array) for name, array in arrays.items()}
-            for name, array in loaded.items():
-                if name in self._plan.changing:
-                    unpack(array, name, saved[f"{moment} {name}"], self._layout)
-                else:
-                    array[:] = saved[f"{moment} {name}"]
-            moments.append(loaded)
+        loaded = State(*({name: np.array(a) for name, a in arrays.items()} for arrays in self._state))
+        load("now", loaded.values, saved, self._layout)
+        load("before", loaded.previous, saved, self._layout)
         with _numbers():
-            self._state = jax.device_put(State(*moments))
+            self._state = jax.device_put(loaded)
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""

@@ -1,6 +1,6 @@
 """Many sweeps in one compiled program: a loop on the device that ends where a criterion to stop is met."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,11 +11,13 @@ from jax.flatten_util import ravel_pytree
 from pfn.engines.jax_arrays import Array
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_equations import Values
-from pfn.engines.jax_plan import Level, Plan
+from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
 from pfn.engines.stretch import STALL_SWEEPS, stalled
 from pfn.updates.momentum import steps_after, strength
+
+Packing = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class State(NamedTuple):
@@ -43,8 +45,7 @@ class _Loop(NamedTuple):
     """What goes from sweep to sweep within a stretch."""
 
     done: Array
-    flat: Array  # all values, one after the other
-    previous: Array
+    state: State
     steps: Array
     before: Array
     errors: Array  # by sweep: the RMSE of every equation, the divergence, the squared error
@@ -60,10 +61,10 @@ def advance(
 
     def body(loop: _Loop) -> _Loop:
         number = control.first + loop.done
-        flat, previous = loop.flat, loop.previous
+        kept, previous = loop.state
         if plan.accelerated:
-            flat, previous = sweep.extrapolated(flat, previous, strength(loop.steps), number)
-        values = sweep.restored(unravel(flat)) if plan.accelerated else unravel(flat)
+            kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
+        values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
         values = sweep.up(values, number, control.sparseness[loop.done])
         values, reconstructions = sweep.down(values)
         found = sweep.errors(values, reconstructions)
@@ -71,14 +72,25 @@ def advance(
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now)
         met = _met(control, loop.done, found, errors)
-        return _Loop(loop.done + 1, ravel_pytree(values)[0], previous, steps, now, errors, met)
+        return _Loop(loop.done + 1, State(pack(values), previous), steps, now, errors, met)
 
-    flat, unravel = ravel_pytree(state.values)
-    previous, unravel_previous = ravel_pytree(state.previous)
+    pack, unpack = _packing(plan, state.values)
+    movable = pack(data.movable) if plan.accelerated else {}
+    kept = State(pack(state.values), pack(state.previous) if plan.accelerated else {})
     room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-    start = _Loop(jnp.int32(0), flat, previous, control.steps, control.before, room, met=jnp.bool_(0))
+    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0))
     end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, body, start)
-    return State(unravel(end.flat), unravel_previous(end.previous)), end.errors, end.done
+    before = unpack(end.state.previous) if plan.accelerated else {}
+    return State(unpack(end.state.values), before), end.errors, end.done
+
+
+def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
+    """How values are kept between sweeps: small ones in one array, so that momentum is one call; and back."""
+    small = sum(array.size for array in values.values()) <= MERGED_ENTRIES
+    if not small or any(matrix.every > 1 for matrix in plan.matrices):
+        return dict, dict
+    _, unravel = ravel_pytree(values)
+    return lambda values: {"all": ravel_pytree(dict(values))[0]}, lambda kept: unravel(kept["all"])
 
 
 def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
@@ -97,6 +109,7 @@ def fit_levels(
     data: Data,
     holding: Mapping[str, Array],
     values: Values,
+    *,
     counts: list[dict[str, Counts]],
     rounds: Any,
     sparseness: Any,

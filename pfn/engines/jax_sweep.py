@@ -5,7 +5,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from pfn.engines.jax_arrays import ARRAYS, Array, shift
 from pfn.engines.jax_data import Data
@@ -36,19 +35,20 @@ class Sweep:
         mask = seen.mask & self._holding[name] if name in self._holding else seen.mask
         return jnp.where(mask, seen.values, values)
 
-    def extrapolated(self, now: Array, previous: Array, beta: Array, number: Array) -> tuple[Array, Array]:
-        """Momentum on all values, one after the other in one array: the values moved, and those before."""
-        lowest = jnp.asarray(momentum.FLOORS[now.dtype], now.dtype)
-        lifted = jnp.maximum(previous, lowest)
-        movable, unravel = ravel_pytree(self._data.movable)
-        floor = jnp.where(movable, lowest, 0)
-        moved = momentum.extrapolated(now, lifted, beta.astype(now.dtype), floor, xp=ARRAYS)
-        resting = {m.name: number % m.every != 0 for m in self._plan.matrices if m.every > 1}
-        if not resting:
-            return moved, now
-        every = {name: jnp.full_like(array, resting.get(name, False)) for name, array in unravel(movable).items()}
-        rests, _ = ravel_pytree(every)
-        return jnp.where(rests, now, moved), jnp.where(rests, previous, now)
+    def extrapolated(
+        self, values: Values, previous: Values, movable: Values, beta: Array, number: Array
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Momentum on all values but learned matrices that are not due: the values moved, and those before."""
+        rhythms = {matrix.name: matrix.every for matrix in self._plan.matrices if matrix.every > 1}
+        moved, before = {}, {}
+        for name, now in values.items():
+            lowest = jnp.asarray(momentum.FLOORS[now.dtype], now.dtype)
+            lifted, floor = jnp.maximum(previous[name], lowest), jnp.where(movable[name], lowest, 0)
+            further = momentum.extrapolated(now, lifted, beta.astype(now.dtype), floor, xp=ARRAYS)
+            due = number % rhythms[name] == 0 if name in rhythms else True
+            moved[name] = jnp.where(due, further, now) if name in rhythms else further
+            before[name] = jnp.where(due, now, previous[name]) if name in rhythms else now
+        return moved, before
 
     def up(self, values: Values, number: Array, sparseness: Array) -> Values:
         """The upward pass."""

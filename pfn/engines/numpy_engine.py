@@ -16,7 +16,7 @@ from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem
-from pfn.engines.slots import fill, pack, unpack, values_by_sequence
+from pfn.engines.slots import fill, load, save, values_by_sequence
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
 from pfn.engines.stretch import Stretch
@@ -282,26 +282,13 @@ class NumpyRun:
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
         state = self._state
-        moments = {"now": state.arrays} | ({} if state.previous is None else {"before": state.views(state.previous)})
-        variables = {variable.name for variable in self._network.variables}
-        return {
-            f"{moment} {name}": pack(array, name, self._layout) if name in variables else array.copy()
-            for moment, arrays in moments.items()
-            for name, array in arrays.items()
-        }
+        before = {} if state.previous is None else {"before": state.views(state.previous)}
+        return save({"now": state.arrays} | before, self._layout)
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off, of this engine or another."""
         if any(key.startswith("before ") for key in saved):
-            self._load(self._state.views(self._state.prepare_momentum()), "before", saved)
-        self._load(self._state.arrays, "now", saved)
+            load("before", self._state.views(self._state.prepare_momentum()), saved, self._layout)
+        load("now", self._state.arrays, saved, self._layout)
         for equation in self._equations.values():
             equation.values_changed()
-
-    def _load(self, arrays: Mapping[str, np.ndarray], moment: str, saved: Mapping[str, np.ndarray]) -> None:
-        variables = {variable.name for variable in self._network.variables}
-        for name, array in arrays.items():
-            if name in variables:
-                unpack(array, name, saved[f"{moment} {name}"], self._layout)
-            else:
-                array[:] = saved[f"{moment} {name}"]

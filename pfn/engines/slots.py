@@ -1,6 +1,6 @@
 """Columns of sequences into the slots of a variable's array, and out of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,16 @@ def fill(array: np.ndarray, name: str, pieces: Sequence[Any], layout: Layout) ->
         array[:, layout.slots(name, sequence)] = values
 
 
+def save(moments: Mapping[str, Mapping[str, Any]], layout: Layout) -> dict[str, np.ndarray]:
+    """The arrays of some moments in a form that does not depend on where columns lie."""
+    variables = {variable.name for variable in layout.network.variables}
+    return {
+        f"{moment} {name}": pack(np.asarray(array), name, layout) if name in variables else np.array(array)
+        for moment, arrays in moments.items()
+        for name, array in arrays.items()
+    }
+
+
 def pack(array: np.ndarray, name: str, layout: Layout) -> np.ndarray:
     """The columns of all sequences without what lies between them: the same wherever they lie."""
     return np.hstack([array[:, layout.slots(name, sequence)] for sequence in range(len(layout.lengths))])
@@ -24,6 +34,16 @@ def unpack(array: np.ndarray, name: str, packed: np.ndarray, layout: Layout) -> 
     """Put back what `pack` gave."""
     widths = [len(layout.columns_of(name, sequence)) for sequence in range(len(layout.lengths))]
     fill(array, name, np.split(packed, np.cumsum(widths)[:-1], axis=1), layout)
+
+
+def load(moment: str, arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray], layout: Layout) -> None:
+    """Put back what `save` gave for a moment."""
+    variables = {variable.name for variable in layout.network.variables}
+    for name, array in arrays.items():
+        if name in variables:
+            unpack(array, name, saved[f"{moment} {name}"], layout)
+        else:
+            array[:] = saved[f"{moment} {name}"]
 
 
 def values_by_sequence(
