@@ -2,9 +2,10 @@
 
 from pfn.exact.inference import Asked, Solved, distinct, refuse, solve, superposition
 from pfn.exact.linear import Deadline, InfeasibleError, OutOfTimeError
-from pfn.exact.noisy import Noise, soften
-from pfn.exact.penalty import Question, explain, weighted
+from pfn.exact.noisy import Noise, Question, soften
+from pfn.exact.penalty import weighted
 from pfn.exact.size import Size, size_of
+from pfn.exact.support import explain
 from pfn.exact.system import System, assemble
 from pfn.exact.windows import Window
 

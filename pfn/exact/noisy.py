@@ -36,12 +36,41 @@ class Noise(NamedTuple):
         return self._replace(**{name: getattr(self, name)[entries] for name in self._fields[:5]})
 
 
+class Question(NamedTuple):
+    """Equations, the time of every row, and the noise of what they explain."""
+
+    matrix: sp.csr_array
+    times: np.ndarray
+    noise: Noise
+
+    def between(self, start: int, stop: int) -> tuple["Question", np.ndarray]:
+        """The equations from start to stop, with the entries that they have."""
+        rows = np.flatnonzero((self.times >= start) & (self.times < stop))
+        part = self.matrix[rows]
+        entries = np.unique(part.indices)
+        return Question(part[:, entries], self.times[rows], self.noise.part(entries)), entries
+
+    def of(self, entries: np.ndarray, background: np.ndarray) -> "Question":
+        """The equations of these entries, all others being zero and the backgrounds known."""
+        part = self.matrix[:, entries]
+        rows = np.flatnonzero(np.diff(part.indptr))
+        noise = self.noise.part(entries)
+        observed = noise.observed - np.append(background, 0.0)[noise.background]
+        noise = noise._replace(observed=observed, background=np.full(entries.shape, -1))
+        return Question(part[rows], self.times[rows], noise)
+
+
 class Denoised(NamedTuple):
     """The values, the backgrounds, and the errors of the noisy entries (NaN elsewhere): observed − explained."""
 
     y: np.ndarray
     background: np.ndarray
     errors: np.ndarray
+
+    @property
+    def squares(self) -> float:
+        """The summed square of the errors."""
+        return float(np.nansum(self.errors**2))
 
 
 def denoise(matrix: sp.csr_array, noise: Noise, deadline: Deadline, dead: np.ndarray | None = None) -> Denoised:

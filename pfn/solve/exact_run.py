@@ -70,7 +70,7 @@ def refuse_options(request: Request) -> None:
     if request.learned:
         raise OptionError(
             f"Exact: parameter {min(request.learned)} is to be learned, but exact inference needs known parameters. "
-            "Use pfn.infer with its value in initial, or learn with method='propagate'."
+            "Use pfn.infer with its value in initial, or learn with method='propagate' and restarts."
         )
     variables = {variable.name for variable in request.network.variables}
     for name in variables & set(request.initial):

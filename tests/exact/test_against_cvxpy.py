@@ -94,6 +94,29 @@ def test_noise_penalty_and_background(seed, kind, background, weight, scale):
     assert objective(result, system, known, noisy, kind, weight, penalised) == pytest.approx(best, rel=1e-4, abs=1e-5)
 
 
+@FEW
+@given(SEEDS, st.booleans())
+def test_debias_is_best_on_its_support(seed, background):
+    problem = solvable(seed)
+    noisy, penalised = next(iter(problem.data)), problem.network.variables[-1].name
+    problem.data[noisy] += np.random.default_rng(seed).uniform(0.0, 0.3, problem.data[noisy].shape)
+    system, known = flat_known(problem)  # all other observations are exact, and may need what is small
+    options = {"noise": {noisy: "l2"}, "penalty": {penalised: 0.1}, "background": [noisy] if background else []}
+    result = problem.infer(**options, debias=True)
+    assert max(result.rmse.values(), default=0.0) < 1e-6
+    place = system.mask([noisy])
+    found = np.nan_to_num(system.flat({v.name: result[v] for v in problem.network.variables}))
+    y, constraints = program(np.where(place, np.nan, known))
+    seen = np.flatnonzero(place & ~np.isnan(known))
+    if not seen.size:
+        return
+    floor = cvxpy.Variable(nonneg=True)
+    error = y[seen] + (floor if background else 0.0) - known[seen]
+    support = [y[np.flatnonzero(found < 1e-6)] == 0, system.matrix @ y == 0]
+    best = minimum(cvxpy.sum_squares(error), [*constraints, *support]).value
+    assert objective(result, system, np.where(place, known, np.nan), noisy, "l2", 0.0, penalised) <= best + 1e-5
+
+
 def objective(result, system, known, noisy, kind, weight, penalised):
     """What was minimised, the background being the best one for the values found."""
     found = system.flat({noisy: result[noisy]})
