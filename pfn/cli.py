@@ -146,7 +146,11 @@ def _network(thing: str) -> Network:
 
 @main.command()
 @click.argument("path", type=FILE)
-@click.option("--pictures", type=FILE, help="A folder for pictures: the network, the errors, every variable.")
+@click.option(
+    "--pictures",
+    type=FILE,
+    help="A folder for pictures: the network, the errors, every variable and learned parameter.",
+)
 def show(path: Path, pictures: Path | None) -> None:
     """Show a saved result: its equations, errors and sizes, and pictures of them.
 
@@ -167,7 +171,8 @@ def _pictures(result: Result) -> dict[str, Any]:
     found = {"network.svg": plots.draw(result.network)}
     if result.history.iterations.size:
         found["errors.svg"] = plots.convergence(result)
-    return found | {f"{v.name}.png": plots.image(result, v) for v in result.network.variables}
+    found |= {f"{variable.name}.png": plots.image(result, variable) for variable in result.network.variables}
+    return found | {f"{W.name}.png": plots.image(result, W) for W in result.network.parameters if W.learn}
 
 
 @main.command("decompose")
