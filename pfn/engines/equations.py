@@ -1,5 +1,6 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -237,6 +238,10 @@ class Equation:
         A, B = self._fields(parents, sparseness)
         if self.weights is not None:
             self._weigh(A, B)
+        self._add_fields(units, parents, A, B)
+
+    def _add_fields(self, units: Collection[Unit], parents: Any, A: Any, B: Any) -> None:
+        """Add A parentsᵀ to the numerators and B parentsᵀ to the denominators; without B every entry counts alike."""
         for unit in units:
             for rows in self._rows_of(unit):
                 part = parents if rows == slice(0, self.height) else parents[rows]

@@ -67,15 +67,7 @@ class Rising(Equation):
 
     def add_to(self, units: Collection[Unit], A: Any, B: Any) -> None:
         """Add this equation's part to the numerators and denominators of left updates."""
-        parents = self.stacked_parents()
-        for unit in units:
-            for rows in self._rows_of(unit):
-                part = parents if rows == slice(0, self.height) else parents[rows]
-                unit.add_numerator(A, part)
-                if B is None:
-                    unit.add_uniform_denominator(part @ self.counts)
-                else:
-                    unit.add_denominator(B, part)
+        self._add_fields(units, self.stacked_parents(), A, B)
 
 
 class Flow(Rising):
