@@ -41,7 +41,13 @@ def test_show(saved):
 def test_show_with_pictures(saved, tmp_path):
     found = run("show", saved, "--pictures", tmp_path / "seen")
     assert found.exit_code == 0, found.output
-    assert {path.name for path in (tmp_path / "seen").iterdir()} == {"network.svg", "errors.svg", "x.png", "h.png", "W.png"}
+    assert {path.name for path in (tmp_path / "seen").iterdir()} == {
+        "network.svg",
+        "errors.svg",
+        "x.png",
+        "h.png",
+        "W.png",
+    }
 
 
 @pytest.mark.parametrize("name", NETWORKS)
