@@ -9,7 +9,7 @@ from pfn.errors import OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.plots.images import given_values, listed
 from pfn.plots.matrices import Matrix, matrix_of, named_matrix
-from pfn.solve import Result, infer
+from pfn.solve import Exact, Result, infer
 from pfn.solve import learn as learn_parameters
 from pfn.solve.ramps import check_count
 
@@ -47,12 +47,12 @@ def record(
     check_count(iterations, "iterations", 1)
     if options.get("restarts", 1) != 1:
         raise OptionError(f"a film shows one run, found restarts={options['restarts']}. Leave restarts out.")
+    if isinstance(options.get("method"), Exact) or options.get("method") == "exact":
+        raise OptionError("a film shows sweeps, and exact inference has none. Use method='propagate'.")
     items = [_shown(network, item) for item in listed(variables)]
     seen = _Camera(items, wanted_sweeps(every, iterations), sequence, options.get("callback"))
     ask = learn_parameters if learn else infer
     result = ask(network, data, iterations=iterations, **{**options, "callback": seen})
-    if not result.iterations:
-        raise OptionError(f"a film shows sweeps, but the run had none: {result.stop}. Use method='propagate'.")
     seen.keep(result.iterations, result)
     return Recording(result, tuple(seen.frames), _by_name(items, seen.frames, data, sequence))
 

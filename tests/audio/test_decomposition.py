@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pfn
-from pfn.audio import decompose, spectrogram
+from pfn.audio import Decomposition, decompose, spectrogram
 from tests.audio.notes import RATE, melody
 
 LOW, HIGH = melody([48, 48, 55, 55, 48]), melody([84, 88, 84, 88, 84])
@@ -21,6 +23,13 @@ def test_all_components_together_are_the_sound(found, level):
     np.testing.assert_allclose(found.sound(level, range(sizes[level])), whole, atol=1e-6)
     parts = [found.sound(level, component) for component in range(sizes[level])]
     np.testing.assert_allclose(sum(parts), whole, atol=1e-6)
+
+
+def test_what_nothing_explains_is_shared_out_equally(found):
+    still = replace(found.result, values={**found.result.values, "x3": np.zeros_like(found.result["x3"])})
+    parts = [Decomposition(found.heard, still).sound(3, component) for component in range(4)]
+    for part in parts:
+        np.testing.assert_allclose(part, found.heard.to_sound() / 4, atol=1e-9)
 
 
 def test_loudest_are_ordered_by_what_they_explain(found):

@@ -25,6 +25,8 @@ from pfn.models import (
     word_tokens,
 )
 from pfn.models.language_model import emission_of
+from pfn.models.shared_features import Tied
+from pfn.models.shared_features import _sweep as sweep_of_shared
 from pfn.models.text import Sequences, distinct_sequences
 from pfn.updates import right_update
 from tests.models.grammar import Grammar, echo
@@ -295,6 +297,26 @@ def test_shared_features_are_one_matrix_in_both_roles(shared):
     np.testing.assert_allclose(shared.emission, emission_of(shared.features[0], shared.unigram))
     np.testing.assert_allclose(shared.transitions[0].sum(axis=0), 1)
     np.testing.assert_allclose(shared.features[0].sum(axis=0), 1)
+
+
+def test_a_sweep_of_shared_features_counts_both_roles():
+    """The oracle goes through the bigrams one by one and shares each out among all pairs of features."""
+    generator, unigram = np.random.default_rng(1), np.array([0.5, 0.3, 0.2])
+    B, A = generator.random((2, 3)), generator.random((2, 2))
+    B, A = B / B.sum(axis=0), A / A.sum(axis=0)
+    bigrams = Sequences(np.array([[0, 0, 1, 2], [1, 2, 0, 1]]), np.array([3, 1, 2, 4]))
+    V = emission_of(B, unigram)
+    steps, occurrences = np.zeros((2, 2)), np.zeros((2, 3))
+    for (before, after), count in zip(bigrams.words.T, bigrams.counts, strict=True):
+        shares = V[after][:, None] * A * B[:, before]
+        shares *= count / shares.sum()
+        steps += shares
+        occurrences[:, before] += shares.sum(axis=0)
+        occurrences[:, after] += shares.sum(axis=1)
+    occurrences += 5 * occurrences.sum(axis=1, keepdims=True) / occurrences.sum()
+    found = sweep_of_shared(Tied(B.copy(), A.copy()), unigram, bigrams, 5.0)
+    np.testing.assert_allclose(found.B, occurrences / occurrences.sum(axis=0))
+    np.testing.assert_allclose(found.A, steps / steps.sum(axis=0))
 
 
 def test_a_word_without_features_leaves_the_unigram():

@@ -325,3 +325,9 @@ def test_a_film_is_a_page(tmp_path: Path) -> None:
     with pytest.raises(pfn.FileError, match=r"must end in \.html, found 'film\.gif'"):
         make(iterations=2).save(tmp_path / "film.gif")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("method", ["exact", pfn.Exact()])
+def test_exact_inference_has_no_sweeps_to_show(method: Any) -> None:
+    with pytest.raises(pfn.OptionError, match="a film shows sweeps, and exact inference has none"):
+        make(method=method)
