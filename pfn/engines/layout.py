@@ -35,6 +35,7 @@ class Layout:
         self._width = int(self.starts[-1]) if padded is None else padded
         self._given = given
         self._columns = cache(network.columns)
+        self._live = cache(self._find_live)
 
     def columns_of(self, variable: str, sequence: int) -> range:
         """The columns that the variable has in a sequence: those touched, and those observed at the bottom."""
@@ -74,10 +75,16 @@ class Layout:
         return array[:, start : start + max(0, count + min(piece.lag, 0))] if count else array[:, :0]
 
     def live(self, equation: Factorization, lag: int = 0) -> np.ndarray:
-        """Where the equation holds and a parent at this lag (<= 0) exists, as a boolean per slot."""
-        alive = np.zeros(self.count(equation), dtype=bool)
-        for sequence, start in enumerate(self.starts[:-1]):
-            alive[start - lag : start + self.columns(sequence).equations[equation.name]] = True
+        """Where the equation holds and a parent at this lag (<= 0) exists, as a boolean per slot; not to be changed."""
+        return self._live(equation.name, self.count(equation), lag)
+
+    def _find_live(self, equation: str, count: int, lag: int) -> np.ndarray:
+        """All sequences at once: one more holds from where it begins, one less from where it ends."""
+        holds = {length: self._columns(length).equations[equation] for length in set(self.lengths)}
+        ends = np.minimum(self.starts[:-1] + [holds[length] for length in self.lengths], count)
+        begins = np.minimum(self.starts[:-1] - lag, ends)
+        change = np.bincount(begins, minlength=count + 1) - np.bincount(ends, minlength=count + 1)
+        alive: np.ndarray = np.cumsum(change)[:count] > 0
         return alive
 
     def touches(self, equation: Factorization, piece: Slice) -> np.ndarray:
