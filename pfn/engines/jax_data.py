@@ -11,7 +11,7 @@ from pfn.engines.jax_gathers import SparsePattern, make_pattern
 from pfn.engines.jax_plan import Block, Equation, Plan
 from pfn.engines.layout import Layout
 from pfn.engines.means import Counts, count_copies
-from pfn.engines.problem import Problem, dense
+from pfn.engines.problem import Problem, Pull, dense, pulls
 from pfn.engines.slots import fill
 from pfn.network import Factorization
 
@@ -34,13 +34,6 @@ class Columns(NamedTuple):
     parents: tuple[Any, ...]
 
 
-class Prior(NamedTuple):
-    """What a learned parameter is pulled to, and how much."""
-
-    matrix: Any
-    weight: Any
-
-
 class Data(NamedTuple):
     """Everything that does not change from sweep to sweep, by name."""
 
@@ -52,13 +45,12 @@ class Data(NamedTuple):
     child_counts: Mapping[str, Counts]
     known: Mapping[str, Any]  # dense matrices, or the stored entries of sparse ones
     patterns: Mapping[str, SparsePattern]
-    priors: Mapping[str, Prior]
+    pulls: Mapping[str, Pull]
     movable: Mapping[str, Any]  # where values are not zero: elsewhere momentum leaves them zero
 
 
 def make_data(plan: Plan, problem: Problem, layout: Layout, fixed: Mapping[str, Any], start: Mapping[str, Any]) -> Data:
     """The numbers of a problem on a padded layout; `start` are the values that change."""
-    learned = {p.name: p for p in problem.schedule.network.parameters if p.name in problem.learned}
     counted = [e.rows * float(_counts(e, problem, layout).sum()) for e in layout.network.factorizations]
     blocks = [block for equation in plan.equations for block in equation.blocks]
     return Data(
@@ -70,11 +62,7 @@ def make_data(plan: Plan, problem: Problem, layout: Layout, fixed: Mapping[str, 
         child_counts=_copies("children", plan, problem, layout),
         known=_known(blocks, plan, problem),
         patterns={" ".join(b.parameters): make_pattern(_sparse(b, problem)) for b in blocks if b.sparse},
-        priors={
-            name: Prior(np.asarray(p.prior, problem.dtype), problem.dtype.type(p.prior_weight))
-            for name, p in learned.items()
-            if p.prior_weight
-        },
+        pulls=pulls(problem),
         movable={name: values != 0 for name, values in start.items()} if plan.accelerated else {},
     )
 

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
-from pfn.engines.jax_loop import Control, State, advance, fit_levels
+from pfn.engines.jax_loop import Control, State, advance, fit_levels, statistics
 from pfn.engines.jax_plan import make_plan, padded
 from pfn.engines.layout import Layout
-from pfn.engines.problem import Errors, Problem
+from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
 from pfn.engines.stretch import STALL_SWEEPS, Stretch
 from pfn.errors import OptionError
@@ -115,6 +115,17 @@ class JaxRun:
         """From now on the variable is hidden."""
         if name in self._holding:
             self._holding = self._holding | {name: np.False_}
+
+    def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now."""
+        with _numbers():
+            sums = statistics(self._plan, self._data, self._state.values, dict(sparseness))
+            found: dict[str, Statistics] = {}
+            for name, matrix in self._plan.owners.items():
+                numerator, denominator = (np.asarray(part)[matrix.part(name)] for part in sums[matrix.name])
+                W = np.asarray(self._state.values[matrix.name])[matrix.part(name)]
+                found[name] = Statistics(W * numerator, denominator)
+        return found
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

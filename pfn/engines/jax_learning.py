@@ -39,25 +39,33 @@ def _update(
     """Update the matrices that are due, and normalize them."""
     if not due:
         return dict(values)
-    plan, found = equations.plan, dict[str, Statistics]()
-    for name in step.equations:
-        shares = equations.statistics(plan.by_name[name], due, values, sparseness[name])
-        found |= {key: found[key] + share if key in found else share for key, share in shares.items()}
+    found = statistics(step, equations, due, values, sparseness)
     changed = {**values, **{m.name: _stepped(m, equations, values[m.name], found[m.name]) for m in due}}
     updated = {name for matrix in due for name in matrix.parameters}
     _normalize(step, equations, updated, changed)
     return changed
 
 
+def statistics(
+    step: Step, equations: Equations, due: list[Matrix], values: Values, sparseness: Mapping[str, Any]
+) -> dict[str, Statistics]:
+    """By matrix that is due, the summed numerators and denominators of the equations of a step."""
+    found: dict[str, Statistics] = {}
+    for name in step.equations:
+        shares = equations.statistics(equations.plan.by_name[name], due, values, sparseness[name])
+        found |= {key: found[key] + share if key in found else share for key, share in shares.items()}
+    return found
+
+
 def _stepped(matrix: Matrix, equations: Equations, W: Array, found: Statistics) -> Array:
     """The left update from its numerator and denominator; parameters with a prior are pulled to it."""
     epsilon = equations.plan.epsilon
     new: Array = W * factor(found.numerator, found.denominator + epsilon, epsilon, xp=ARRAYS)
-    for name, prior in equations.data.priors.items():
+    for name, pull in equations.data.pulls.items():
         if name in matrix.parameters:
-            columns = (..., matrix.columns(name))
-            parts = (W[columns], found.numerator[columns], found.denominator[columns])
-            new = new.at[columns].set(pulled(*parts, epsilon, prior=prior.matrix, weight=prior.weight))
+            part = matrix.part(name)
+            sums = (W[part], found.numerator[part], found.denominator[part])
+            new = new.at[part].set(pulled(*sums, epsilon, prior=pull.prior, weight=pull.weight))
     return new
 
 

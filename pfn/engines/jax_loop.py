@@ -10,7 +10,8 @@ from jax.flatten_util import ravel_pytree
 
 from pfn.engines.jax_arrays import Array
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_equations import Values
+from pfn.engines.jax_equations import Equations, Statistics, Values
+from pfn.engines.jax_learning import statistics as learning_statistics
 from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
@@ -101,6 +102,16 @@ def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
     stands = settled & stalled(control.stall, earlier, now)
     met: Array = (largest < control.tolerance) | stands | ~jnp.isfinite(largest)
     return met
+
+
+@partial(jax.jit, static_argnames="plan")
+def statistics(plan: Plan, data: Data, values: Values, sparseness: Mapping[str, Any]) -> dict[str, Statistics]:
+    """By learned matrix, the numerator and denominator that its next left update would have."""
+    equations, found = Equations(plan, data), dict[str, Statistics]()
+    for step in (step for level in plan.levels for step in level.learning):
+        matrices = [matrix for matrix in plan.matrices if matrix.parameters[0] in step.targets]
+        found |= learning_statistics(step, equations, matrices, values, sparseness)
+    return found
 
 
 @partial(jax.jit, static_argnames="plan")

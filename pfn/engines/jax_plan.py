@@ -90,6 +90,10 @@ class Matrix(NamedTuple):
         """Where a parameter lies."""
         return stacked(width for _, width in self.shapes)[self.parameters.index(parameter)]
 
+    def part(self, parameter: str) -> Any:
+        """The entries of a parameter: all stored ones of a sparse one, else its columns."""
+        return ... if self.sparse else (..., self.columns(parameter))
+
 
 class Level(NamedTuple):
     """The work of one level: equations, left updates, and the variables whose last copies are here."""

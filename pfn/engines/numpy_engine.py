@@ -15,7 +15,7 @@ from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import make_blocks, make_units, normalize_units
-from pfn.engines.problem import Errors, Problem
+from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import fill, load, save, values_by_sequence
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
@@ -255,6 +255,18 @@ class NumpyRun:
                 held.restore()
 
         return work
+
+    def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now; no sweep can follow."""
+        found: dict[str, Statistics] = {}
+        for step in self._problem.schedule.up:
+            units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
+            if step.action == "left update" and units:
+                for name in step.equations:
+                    self._equations[name].add_statistics(units, sparseness[name])
+                for unit in units:
+                    found |= unit.statistics()
+        return found
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

@@ -5,12 +5,13 @@ products with all of them are one product. Such a matrix, or a single parameter,
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines.problem import Problem
+from pfn.engines.problem import Problem, Pull, Statistics, pulls
 from pfn.network import Factorization, Network, Parameter
 from pfn.updates import Divergence, factor, normalize, pulled
 from pfn.updates.maps import (
@@ -28,8 +29,15 @@ from pfn.updates.maps import (
 class Unit:
     """Learned parameters that are updated as one matrix."""
 
-    def __init__(self, parameters: tuple[Parameter, ...], every: int = 1, pattern: Any = None) -> None:
+    def __init__(
+        self,
+        parameters: tuple[Parameter, ...],
+        every: int = 1,
+        pattern: Any = None,
+        pulled: Mapping[str, Pull] = MappingProxyType({}),
+    ) -> None:
         self.parameters = parameters
+        self.pulls = {p: pulled[p.name] for p in parameters if p.name in pulled}
         self.every = every
         self.pattern = pattern  # the CSR pattern of a sparse parameter
         self.name = " ".join(parameter.name for parameter in parameters)
@@ -99,32 +107,42 @@ class Unit:
 
     def update(self, epsilon: float) -> None:
         """The left update from the numerators and denominators added since the last one."""
-        pulls = [(self.columns(p), self._pulled(p, epsilon)) for p in self.parameters if p.prior_weight]
+        pulls = [(self._entries_of(self.values, p), self._pulled(p, epsilon)) for p in self.pulls]
         self.values *= factor(self._numerator, self._denominator + epsilon, epsilon, out=self._numerator)
-        for columns, values in pulls:
-            self.values[:, columns] = values
+        for entries, values in pulls:
+            entries[...] = values
         self._started.clear()
 
     def _pulled(self, parameter: Parameter, epsilon: float) -> np.ndarray:
-        columns = self.columns(parameter)
-        W, numerator = self.values[:, columns], self._numerator[:, columns]
-        denominator = self._denominator[..., columns]
-        weight = parameter.prior_weight
-        new: np.ndarray = pulled(W, numerator, denominator, epsilon, prior=parameter.prior, weight=weight)
+        sums = (self.values, self._numerator, self._denominator)
+        W, numerator, denominator = (self._entries_of(array, parameter) for array in sums)
+        prior, weight = self.pulls[parameter]
+        new: np.ndarray = pulled(W, numerator, denominator, epsilon, prior=prior, weight=weight)
         return new
+
+    def _entries_of(self, array: np.ndarray, parameter: Parameter) -> np.ndarray:
+        """The part of values or sums that belongs to a parameter."""
+        return array if self.pattern is not None else array[..., self.columns(parameter)]
+
+    def statistics(self) -> dict[str, Statistics]:
+        """What was added since the last update, by parameter, in place of an update."""
+        self._started.clear()
+        sums = self.values * self._numerator, self._denominator
+        return {p.name: Statistics(*(self._entries_of(part, p).copy() for part in sums)) for p in self.parameters}
 
 
 def make_units(problem: Problem) -> list[Unit]:
     """The learned parameters of the problem, in the order of their first equation."""
     network, units = problem.schedule.network, []
     placed: set[str] = set()
+    pulled = pulls(problem)
     for equation in network.factorizations:
         learned = [p for p in dict.fromkeys(equation.parameters) if p.name in problem.learned]
         if _side_by_side(network, equation, problem):
-            units.append(Unit(tuple(learned), problem.learn_every.get(learned[0].name, 1)))
+            units.append(Unit(tuple(learned), problem.learn_every.get(learned[0].name, 1), pulled=pulled))
         else:
             units += [
-                Unit((p,), problem.learn_every.get(p.name, 1), _pattern(p, problem.start))
+                Unit((p,), problem.learn_every.get(p.name, 1), _pattern(p, problem.start), pulled)
                 for p in learned
                 if p.name not in placed
             ]

@@ -28,7 +28,41 @@ class Problem:
     epsilon: float = 1e-9
     accelerated: bool = False  # ratio momentum before every sweep
     smoothed: frozenset[str] = frozenset()  # equations that have sparseness in some sweep
+    past: Mapping[str, "Statistics"] = field(default_factory=dict)  # by learned parameter: of data seen before
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+
+class Statistics(NamedTuple):
+    """What the left update of a parameter is made from: W · numerator, and what it is divided by.
+
+    Of a sparse parameter the stored entries, flat; denominators that are the same in all rows are one row.
+    """
+
+    products: np.ndarray
+    denominators: np.ndarray
+
+
+class Pull(NamedTuple):
+    """What a learned parameter is pulled to, and how much: one number, or as many as it has columns or entries."""
+
+    prior: np.ndarray
+    weight: Any
+
+
+def pulls(problem: Problem) -> dict[str, Pull]:
+    """By learned parameter, its prior and the statistics of data seen before: those pull to W · numerator / weight."""
+    found = {}
+    for parameter in problem.schedule.network.parameters:
+        weight, product = np.asarray(parameter.prior_weight), np.zeros(1)
+        if parameter.prior_weight:
+            product = weight * np.asarray(parameter.prior)
+        if parameter.name in problem.past:
+            past = problem.past[parameter.name]
+            weight, product = weight + past.denominators, product + past.products
+        if parameter.name in problem.learned and np.any(weight):
+            prior = product / np.where(weight > 0, weight, 1)
+            found[parameter.name] = Pull(prior.astype(problem.dtype), weight.astype(problem.dtype))
+    return found
 
 
 def has_hidden(array: Any) -> bool:

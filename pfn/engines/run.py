@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pfn.engines.problem import Errors, Problem
+from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.stretch import Stretch
 
 
@@ -26,6 +26,9 @@ class Run(Protocol):
 
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
+
+    def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now; no sweep can follow."""
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

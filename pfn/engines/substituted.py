@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from pfn.compiler.substitution import Move, Substitution
 from pfn.engines.parameters import make_blocks
-from pfn.engines.problem import Errors, Problem
+from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.state import Scratch, aligned
 from pfn.engines.stretch import Stretch
 from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
@@ -214,6 +214,15 @@ class SubstitutedRun:
         entries = {name: flow.counted * flow.declared.rows for name, flow in self._flows.items()}
         rmse = {name: (squared / entries[name]) ** 0.5 if squared else 0.0 for name, (squared, _) in found.items()}
         return Errors(rmse, sum(part for _, part in found.values()), sum(squared for squared, _ in found.values()))
+
+    def statistics(self, _sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now; no sweep can follow."""
+        found: dict[str, Statistics] = {}
+        for move, update in self._left.items():
+            self.rise(move)
+            for unit in update.units:
+                found |= unit.statistics()
+        return found
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

@@ -17,6 +17,11 @@ from pfn.updates.majorizers import Majorizer, kind_of_majorizer
 class SumUnit(Unit):
     """Learned parameters in one matrix, with a denominator for every entry."""
 
+    @classmethod
+    def like(cls, unit: Unit) -> "SumUnit":
+        """The same parameters, updated in every sweep."""
+        return cls(unit.parameters, 1, unit.pattern, {parameter.name: pull for parameter, pull in unit.pulls.items()})
+
     def take(self, values: np.ndarray) -> None:
         """Use this memory."""
         self.bind(values, EUCLIDEAN)  # the Kullback-Leibler denominators are not the same in all rows any more
@@ -29,10 +34,9 @@ class SumUnit(Unit):
     def pull(self) -> tuple[np.ndarray, np.ndarray]:
         """For every entry, flat, the weight of its prior and the prior itself."""
         weights, priors = np.zeros(self.shape), np.zeros(self.shape)
-        for parameter in self.parameters:
-            if parameter.prior_weight:
-                weights[:, self.columns(parameter)] = parameter.prior_weight
-                priors[:, self.columns(parameter)] = parameter.prior
+        for parameter, pull in self.pulls.items():
+            self._entries_of(weights, parameter)[...] = pull.weight
+            self._entries_of(priors, parameter)[...] = pull.prior
         return weights.ravel(), priors.ravel()
 
     def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

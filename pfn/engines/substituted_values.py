@@ -35,7 +35,7 @@ class SubstitutedValues:
 
     def _allocate(self) -> None:
         dtype, network = self._problem.dtype, self._plan.network
-        self.units = [SumUnit(unit.parameters, 1, unit.pattern) for unit in make_units(self._problem)]
+        self.units = [SumUnit.like(unit) for unit in make_units(self._problem)]
         hidden = [variable for variable in network.variables if variable.name not in self._fixed]
         shapes: dict[str, tuple[int, ...]] = {v.name: (v.size, self.layout.width(v.name)) for v in hidden}
         free = {name: shapes[name] for name in self._plan.free}

@@ -20,9 +20,9 @@ def pulled(
     epsilon: float,
     *,
     prior: Array,
-    weight: float,
+    weight: Array,
 ) -> Array:
-    """The left update with a prior of that weight: (W · numerator + κ prior) / (denominator + κ)."""
+    """The left update with a prior of that weight, or weights: (W · numerator + κ prior) / (denominator + κ)."""
     return (W * (numerator + epsilon) + weight * prior) / (denominator + epsilon + weight)
 
 
