@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import safetensors
@@ -188,3 +189,40 @@ def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:
     matrix = kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"]))
     matrix.check_format(full_check=True)  # indices out of range would crash later, without a word
     return matrix
+
+
+SEQUENCE_FILES = (".npy", ".npz", ".safetensors")
+
+
+def sequence_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold arrays, ordered by name."""
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix in SEQUENCE_FILES)
+    except OSError as error:
+        raise FileError(
+            f"{folder}: cannot be read: {error.strerror}. Give a folder with one file a sequence."
+        ) from error
+    if not found:
+        raise FileError(f"{folder}: expected files that end in {', '.join(SEQUENCE_FILES)}, found none.")
+    return found
+
+
+def read_arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """What a .npz or .safetensors file holds, by name, or the array of a .npy file; pickled objects are refused."""
+    if path.suffix not in SEQUENCE_FILES:
+        raise FileError(f"{path}: expected a file that ends in {', '.join(SEQUENCE_FILES)}.")
+    try:
+        if path.suffix == ".safetensors":
+            return dict(load_tensors(path.read_bytes()))
+        loaded = np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            return np.asarray(loaded)
+        with loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except (ValueError, EOFError, TypeError, AttributeError, BadZipFile, safetensors.SafetensorError) as error:
+        raise FileError(
+            f"{path}: expected plain arrays of numbers, found a damaged file or pickled objects ({error}). "
+            "Write it again with numpy.savez, numpy.save or safetensors."
+        ) from error

@@ -1,7 +1,7 @@
 """`infer` and `learn`: questions to a network."""
 
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,9 +14,12 @@ from joblib import Parallel, delayed
 from pfn.engines import choose_engine, is_installed
 from pfn.errors import DataError, FileError, OptionError
 from pfn.network import Factorization, Network
+from pfn.solve.batches import Batches
 from pfn.solve.data import Observations, check_observations, find, numbers
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
+from pfn.solve.online import NOTHING, learn_in_batches
+from pfn.solve.online_options import check_batches
 from pfn.solve.progress import Bar, make_bar
 from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Callback, Method, Request
@@ -70,7 +73,7 @@ def infer(
 
 def learn(
     network: Network,
-    data: Mapping[Any, Any],
+    data: Mapping[Any, Any] | Iterable[Any] | str | PathLike[str],
     *,
     method: Any = "propagate",
     iterations: int = ITERATIONS,
@@ -87,8 +90,14 @@ def learn(
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int = 100,
     resume: str | PathLike[str] | None = None,
+    batches: Batches | None = None,
+    partial: Result | None = None,
 ) -> Result:
     """Find the hidden values and the unknown parameters; data and options are those of `infer`.
+
+    Data that do not fit in memory are learned from batch by batch, as `batches` says (`pfn.Batches(…)`): then `data`
+    may also be an iterable of sequences (mappings from variable to array), or a folder with one file a sequence.
+    `partial`, an earlier result of learning by batches, goes on from there.
 
     >>> import pfn
     >>> from pfn import t
@@ -103,7 +112,16 @@ def learn(
 
 
 def _ask(
-    *, network: Network, data: Any, method: Any, restarts: int, progress: Any, learning: bool, **common: Any
+    *,
+    network: Network,
+    data: Any,
+    method: Any,
+    restarts: int,
+    progress: Any,
+    learning: bool,
+    batches: Batches | None = None,
+    partial: Result | None = None,
+    **common: Any,
 ) -> Result:
     if not isinstance(network, Network):
         raise OptionError(
@@ -117,6 +135,12 @@ def _ask(
             f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."
         )
     bar = make_bar(progress)
+    if batches is not None or partial is not None or (learning and not isinstance(data, Mapping)):
+        check_batches(network, chosen, batches, partial, common | {"restarts": restarts})
+        with Interruption() as interruption, bar:
+            request = make_request(network, NOTHING, common, learning=True, bar=bar, interruption=interruption)
+            answer = learn_in_batches(request, chosen, data, batches or Batches(), partial)
+        return make_result(request, chosen, answer, restarts)
     with Interruption() as interruption, bar:
         request = make_request(network, data, common, learning=learning, bar=bar, interruption=interruption)
         answer = _best(_runs(chosen, request, restarts), interruption)
@@ -135,7 +159,7 @@ def make_request(
     """The question, checked; `common` has all options but the method, restarts and progress."""
     _check_common(common)
     dtype = _dtype(common["dtype"])
-    observations = check_observations(network, data, dtype)
+    observations = data if data is NOTHING else check_observations(network, data, dtype)
     paths = {name: _path(name, common[name]) for name in ("checkpoint", "resume")}
     _check_checkpoint(paths["checkpoint"])
     return Request(
@@ -285,5 +309,6 @@ def make_result(request: Request, method: Method, answer: Answer, restarts: int)
             "dtype": request.dtype.name,
             "engine": request.engine,
         },
+        memory=answer.memory,
         unique=None if answer.unique is None else Unique(request.network, answer.unique),
     )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from pfn.errors import FileError
 from pfn.files import network_to_json, read_file, write_file
+from pfn.solve.batches import Batches
 from pfn.solve.request import Method, Request
 
 KIND = "checkpoint"
@@ -18,7 +19,7 @@ KIND = "checkpoint"
 class Checkpoint:
     """Writes and reads the checkpoints of one run."""
 
-    def __init__(self, request: Request, method: Method) -> None:
+    def __init__(self, request: Request, method: Method | tuple[Method, Batches]) -> None:
         self._request = request
         self._method = method
 

@@ -54,3 +54,24 @@ class Recorder:
     def finish(self) -> History:
         """The history so far."""
         return History(self.iterations, self.rmse, self.divergence)
+
+
+class Pooled:
+    """The errors of several batches as if they were one."""
+
+    def __init__(self, equations: Sequence[str]) -> None:
+        self.names = list(equations)
+        self.squared, self.entries = np.zeros(len(self.names)), np.zeros(len(self.names))
+
+    def add(self, rmse: Mapping[str, float], entries: Mapping[str, float]) -> None:
+        """Take the errors of a batch, and how many entries they are the means over."""
+        counts = np.array([entries[name] for name in self.names])
+        self.squared += np.array([rmse[name] for name in self.names]) ** 2 * counts
+        self.entries += counts
+
+    @property
+    def rmse(self) -> dict[str, float]:
+        """The root mean square errors over all batches; NaN before the first."""
+        nothing = 0.0 if self.entries.any() else np.nan
+        means = np.divide(self.squared, self.entries, out=np.full(len(self.names), nothing), where=self.entries > 0)
+        return dict(zip(self.names, np.sqrt(means).tolist(), strict=True))

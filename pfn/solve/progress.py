@@ -21,8 +21,8 @@ class Bar:
     ) -> None:
         return None
 
-    def begin(self, _label: str, _total: int, _done: int = 0) -> int:
-        """A run of so many sweeps begins; the number returned stands for it (restarts may run in several threads)."""
+    def begin(self, _label: str, _total: int | None, _done: int = 0) -> int:
+        """A run of so many sweeps or batches begins; the number returned stands for it (there may be several)."""
         return 0
 
     def advance(self, _run: int, _sweeps: int, _error: float) -> None:
@@ -60,7 +60,7 @@ class RichBar(Bar):
     ) -> None:
         self._progress.stop()
 
-    def begin(self, label: str, total: int, done: int = 0) -> int:
+    def begin(self, label: str, total: int | None, done: int = 0) -> int:
         """Show a new run in the place of those that are over."""
         with self._lock:
             while self._over:

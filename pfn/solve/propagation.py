@@ -75,6 +75,7 @@ def _problem(request: Request, method: "Propagate") -> Problem:
         start=start.values(),
         learned=request.learned,
         weights=request.weights,
+        past=request.past,
         released=released,
         learn_every={str(name): n for name, n in method.learn_every.items()},
         averaging=method.averaging,

@@ -1,16 +1,18 @@
 """What `infer` and `learn` ask of a method, and what a method gives back."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from pfn.engines import Statistics
 from pfn.network import Network
 from pfn.solve.data import Observations
 from pfn.solve.history import History
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
+from pfn.solve.statistics import Memory
 
 Callback = Callable[[int, Mapping[str, Any]], object]
 
@@ -37,6 +39,8 @@ class Request:
     resume: str | None
     bar: Bar
     interruption: Interruption
+    past: Mapping[str, Statistics] = field(default_factory=dict)  # of data seen before, by learned parameter
+    keep_statistics: bool = False  # whether those of these data are wanted
 
     def generator(self) -> np.random.Generator:
         """The random numbers of this run; run 0 is the plain run with the seed."""
@@ -60,6 +64,8 @@ class Answer:
     iterations: int
     interrupted: bool = False
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
+    statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
+    memory: Memory | None = None  # of learning by batches
 
 
 class Method(Protocol):

@@ -22,6 +22,8 @@ from pfn.files import (
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.network.tables import html_table, text_table
 from pfn.solve.history import History
+from pfn.solve.learned import not_kept
+from pfn.solve.statistics import Memory, memory_from
 
 KIND = "result"
 
@@ -61,6 +63,8 @@ class Result:
     - `history`: the same along the sweeps; `stop`: why the run ended; `iterations`: sweeps done;
     - `squared_error`: summed over all equations; `interrupted`: whether Ctrl-C ended the run;
     - `settings`: the options that the run was made with, as text;
+    - `memory`: after learning by batches, what `pfn.learn(…, partial=result)` goes on from; then values of variables
+      are not kept, `rmse` is over the last epoch, and the history has one entry a batch;
     - `unique[x]`: after exact inference, where no other exact solution has another value of x; else None.
     """
 
@@ -74,18 +78,26 @@ class Result:
     interrupted: bool
     settings: Mapping[str, str]
     unique: "Unique | None" = None
+    memory: Memory | None = None
 
     def __getitem__(self, item: Variable | Parameter | str) -> Any:
         found = self.network[item]
         if isinstance(found, Factorization):
             raise DataError(f"{found.name} is an equation and has no value; its error is result.rmse[{found.name!r}].")
+        if found.name not in self.values:
+            raise not_kept(self.network, found.name)
         return self.values[found.name]
+
+    @property
+    def _kept(self) -> list[Variable]:
+        """The variables that have values."""
+        return [variable for variable in self.network.variables if variable.name in self.values]
 
     def save(self, path: str | Path) -> None:
         """Write everything into one file that `pfn.load` reads back exactly."""
         arrays = network_arrays(self.network)
-        lists = [v.name for v in self.network.variables if isinstance(self.values[v.name], list)]
-        for variable in self.network.variables:
+        lists = [v.name for v in self._kept if isinstance(self.values[v.name], list)]
+        for variable in self._kept:
             pieces = self.values[variable.name]
             for number, piece in enumerate(pieces if variable.name in lists else [pieces]):
                 arrays |= matrix_arrays(f"value/{variable.name}/{number}", piece)
@@ -96,6 +108,8 @@ class Result:
         for parameter in self.network.parameters:
             if self.values[parameter.name] is not parameter.value:
                 arrays |= matrix_arrays(f"learned/{parameter.name}", self.values[parameter.name])
+        if self.memory is not None:
+            arrays |= self.memory.arrays()
         arrays["history/iterations"] = self.history.iterations
         arrays["history/divergence"] = self.history.divergence
         arrays["history/rmse"] = np.array([self.history[e.name] for e in self.network.factorizations])
@@ -122,7 +136,7 @@ class Result:
         return f"{self.stop} ({self.iterations} sweeps)" if self.iterations else self.stop
 
     def _sizes(self) -> list[tuple[str, str, str]]:
-        rows = [(v.name, _shape(self.values[v.name]), "variable") for v in self.network.variables]
+        rows = [(v.name, _shape(self.values[v.name]), "variable") for v in self._kept]
         words = {True: "learned", False: "known"}
         return rows + [(p.name, _shape(self.values[p.name]), words[p.learn]) for p in self.network.parameters]
 
@@ -147,7 +161,8 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
     network = network_from_json(content["network"], arrays, path)
     values: dict[str, Any] = {}
     unique: dict[str, Any] = {}
-    for variable in network.variables:
+    memory = memory_from(arrays)
+    for variable in network.variables if memory is None else ():
         count = content["sequences"].get(variable.name)
         pieces = [matrix_from_arrays(f"value/{variable.name}/{number}", arrays) for number in range(count or 1)]
         values[variable.name] = pieces[0] if count is None else pieces
@@ -170,13 +185,14 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
         interrupted=content["interrupted"],
         settings=content["settings"],
         unique=Unique(network, unique) if unique else None,
+        memory=memory,
     )
 
 
 def _check_shapes(network: Network, values: Mapping[str, Any]) -> None:
     """Refuse values that are not those of the network."""
     for variable in network.variables:
-        pieces = values[variable.name]
+        pieces = values.get(variable.name, [])
         for piece in pieces if isinstance(pieces, list) else [pieces]:
             if piece.ndim != 2 or piece.shape[0] != variable.size:
                 raise ValueError(f"{variable.name} has the shape {piece.shape}")

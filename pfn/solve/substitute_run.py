@@ -71,6 +71,7 @@ def _problem(request: Request, method: "Substitute") -> Problem:
         start=start.values(),
         learned=request.learned,
         weights=request.weights,
+        past=request.past,
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,
         accelerated=method.acceleration is not None,

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pfn.engines import STALL_SWEEPS, Errors, Stretch, stalled
+from pfn.engines import STALL_SWEEPS, Errors, Statistics, Stretch, stalled
 from pfn.errors import NumericalError
 from pfn.solve.checkpoints import Checkpoint
 from pfn.solve.history import Recorder
@@ -29,6 +29,9 @@ class Engine(Protocol):
 
     def parameter(self, name: str) -> Any:
         """The current matrix of a parameter."""
+
+    def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now; no sweep can follow."""
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
@@ -211,6 +214,7 @@ class Sweeps:
 
     def _answer(self, stop: str) -> Answer:
         assert self.errors is not None or self.done == 0
+        statistics = self.engine.statistics(self.sparseness(self.done)) if self.request.keep_statistics else {}
         self.engine.close()
         errors = self.errors or Errors(dict.fromkeys(self.names, float("nan")), float("nan"), float("inf"))
         return Answer(
@@ -221,4 +225,5 @@ class Sweeps:
             stop=stop,
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
+            statistics=statistics,
         )

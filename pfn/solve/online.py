@@ -1,0 +1,185 @@
+"""Learning batch by batch: every batch is learned from beside what the batches before it left behind."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pfn.errors import DataError, FileError
+from pfn.files import matrix_arrays, matrix_from_arrays
+from pfn.solve.batches import Batches
+from pfn.solve.checkpoints import Checkpoint
+from pfn.solve.data import Observations
+from pfn.solve.history import Pooled, Recorder
+from pfn.solve.learned import Learned
+from pfn.solve.progress import Bar
+from pfn.solve.request import Answer, Method, Request
+from pfn.solve.result import Result
+from pfn.solve.sequences import Sequences, as_sequences
+from pfn.solve.statistics import Memory, memory_from
+
+NOTHING = Observations({}, (), listed=True)
+
+
+def learn_in_batches(template: Request, method: Method, data: Any, options: Batches, partial: Result | None) -> Answer:
+    """Learn from data in any of their forms; `template` is the question without them."""
+    run = Online(template, method, as_sequences(template.network, data, template.dtype), options)
+    if partial is not None and partial.memory is not None:
+        run.continue_with(partial.memory, {name: partial[name] for name in template.learned})
+    return run.run()
+
+
+class Online:
+    """A run over batches; `template` is the question without data."""
+
+    def __init__(self, template: Request, method: Method, sequences: Sequences, options: Batches) -> None:
+        self._template, self._method, self._options = template, method, options
+        self._sequences = sequences
+        self._network = template.network
+        self._checkpoint = Checkpoint(template, (method, options))
+        names = [equation.name for equation in self._network.factorizations]
+        self._recorder, self._epoch = Recorder(names), Pooled(names)
+        self._learned = [p.name for p in self._network.parameters if p.name in template.learned]
+        self._memory = Memory()
+        self._parameters: dict[str, Any] = dict(template.initial)  # of those that are learned
+        self._number, self._place, self._sweeps = 0, 0, 0  # the epoch, batches done in it, sweeps done
+
+    def continue_with(self, memory: Memory, parameters: Mapping[str, Any]) -> None:
+        """Go on where an earlier run ended."""
+        self._memory, self._parameters = memory, dict(parameters)
+
+    def run(self) -> Answer:
+        """Batch after batch, and what there is in the end."""
+        template, options = self._template, self._options
+        self._sequences.check_epochs(options.epochs)
+        if template.resume is not None:
+            self._load(self._checkpoint.read())
+        total = -(-len(self._sequences) // options.size) * options.epochs
+        self._shown = template.bar.begin("batches", total or None, self._memory.batches if template.resume else 0)
+        stop = None
+        while stop is None and self._number < options.epochs:
+            stop = self._one_epoch()
+        template.bar.end(self._shown)
+        return self._answer(stop or f"all {options.epochs} epochs were done, {len(self._recorder.iterations)} batches")
+
+    def _one_epoch(self) -> str | None:
+        """Why the run ended in this epoch, or None."""
+        if self._place == 0:
+            self._epoch = Pooled(self._epoch.names)
+        seeds = np.random.SeedSequence(self._template.seed, spawn_key=(0, self._number))
+        batches = self._sequences.batches(self._options, np.random.default_rng(seeds), self._place)
+        for observations in batches:
+            stop = self._learn(observations)
+            del observations  # before the next ones are read
+            if stop is not None:
+                return stop
+        if self._place == 0:
+            raise DataError("the data: expected at least one sequence, found none.")
+        self._number, self._place = self._number + 1, 0
+        return None
+
+    def _learn(self, observations: Observations) -> str | None:
+        """One batch; why the run ends with it, or None."""
+        share = self._options.share(self._memory.batches)
+        answer = self._answer_to(observations, share)
+        if not self._parameters or not answer.interrupted:
+            self._parameters = {name: answer.values[name] for name in self._learned}
+        if answer.interrupted:
+            return f"interrupted by the user in batch {self._memory.batches}, which is left out"
+        self._memory = self._memory.with_batch(answer.statistics, share)
+        self._sweeps += answer.iterations
+        self._place += 1
+        self._note(answer, observations)
+        stop = self._asked_to_stop()
+        if self._checkpoint.due(self._memory.batches, last=stop is not None):
+            self._checkpoint.write(self._state())
+        return stop
+
+    def _answer_to(self, observations: Observations, share: float) -> Answer:
+        """Hidden values that settle beside the parameters of before, then sweeps of learning."""
+        options, number = self._options, self._memory.batches
+        request = replace(
+            self._template,
+            observations=observations,
+            initial=self._parameters,
+            restart=number,
+            iterations=options.sweeps if number else options.first,
+            past=self._memory.past(share),
+            keep_statistics=True,
+            bar=Bar(),
+            callback=None,
+            checkpoint=None,
+            resume=None,
+        )
+        if not number:
+            return self._method.run(request)
+        later = _without_start(self._method)
+        if options.settle:
+            rest = replace(request, learned=frozenset(), past={}, iterations=options.settle, keep_statistics=False)
+            settled = later.run(rest)
+            hidden = {v.name: settled.values[v.name] for v in self._network.variables}
+            request = replace(request, initial={**self._parameters, **hidden})
+            self._sweeps += settled.iterations
+        return later.run(request)
+
+    def _note(self, answer: Answer, observations: Observations) -> None:
+        columns = [self._network.columns(length).equations for length in observations.lengths]
+        entries = {e.name: float(e.rows * sum(one[e.name] for one in columns)) for e in self._network.factorizations}
+        self._epoch.add(answer.rmse, entries)
+        self._recorder.add(self._sweeps - 1, answer.rmse, float(answer.history.divergence[-1]))
+        self._template.bar.advance(self._shown, len(self._recorder.iterations), max(answer.rmse.values()))
+
+    def _asked_to_stop(self) -> str | None:
+        template, number = self._template, self._memory.batches - 1
+        if template.callback and template.callback(number, Learned(self._network, self._matrices())):
+            return f"the callback asked to stop after batch {number}"
+        if template.interruption.requested:
+            return f"interrupted by the user after batch {number}"
+        return None
+
+    def _matrices(self) -> dict[str, Any]:
+        known = {p.name: p.value for p in self._network.parameters}
+        return known | self._parameters
+
+    def _answer(self, stop: str) -> Answer:
+        return Answer(
+            values=self._matrices(),
+            rmse=self._epoch.rmse,
+            squared_error=float(self._epoch.squared.sum()),
+            history=self._recorder.finish(),
+            stop=stop,
+            iterations=self._sweeps,
+            interrupted=stop.startswith("interrupted"),
+            memory=self._memory,
+        )
+
+    def _state(self) -> dict[str, np.ndarray]:
+        history = self._recorder.finish()
+        state = self._memory.arrays() | {
+            "counters": np.array([self._number, self._place, self._sweeps]),
+            "epoch": np.array([self._epoch.squared, self._epoch.entries]),
+            "iterations": history.iterations,
+            "divergence": history.divergence,
+            "rmse": np.array([history[name] for name in self._epoch.names]),
+        }
+        for name, matrix in self._parameters.items():
+            state |= matrix_arrays(f"parameter/{name}", matrix)
+        return state
+
+    def _load(self, saved: Mapping[str, np.ndarray]) -> None:
+        memory = memory_from(saved)
+        if memory is None:
+            raise FileError(f"{self._template.resume}: expected a checkpoint of learning by batches.")
+        parameters = {name: matrix_from_arrays(f"parameter/{name}", saved) for name in self._learned}
+        self.continue_with(memory, parameters)
+        self._number, self._place, self._sweeps = map(int, saved["counters"])
+        self._epoch.squared, self._epoch.entries = saved["epoch"].copy()
+        names = self._epoch.names
+        for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
+            self._recorder.add(int(number), dict(zip(names, map(float, rmse), strict=True)), float(divergence))
+
+
+def _without_start(method: Method) -> Method:
+    """The method for batches that begin with the parameters of those before them."""
+    return replace(method, start="random") if getattr(method, "start", None) == "levels" else method  # type: ignore[type-var]  # methods are dataclasses

@@ -1,0 +1,51 @@
+"""Averages over batches of what left updates are made from: enough to continue learning with new data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pfn.engines import Statistics
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What batches leave behind: how many there were, and by learned parameter the averaged statistics."""
+
+    batches: int = 0
+    sums: Mapping[str, Statistics] = field(default_factory=dict)
+
+    def past(self, share: float) -> dict[str, Statistics]:
+        """What counts beside a batch that has this share of the next averages."""
+        factor = (1 - share) / share
+        return {name: Statistics(*(factor * part for part in sums)) for name, sums in self.sums.items() if factor}
+
+    def with_batch(self, found: Mapping[str, Statistics], share: float) -> "Memory":
+        """The averages with one more batch in them."""
+        if not self.sums:
+            return Memory(self.batches + 1, dict(found))
+        blended = {
+            name: Statistics(*((1 - share) * old + share * new for old, new in zip(self.sums[name], sums, strict=True)))
+            for name, sums in found.items()
+        }
+        return Memory(self.batches + 1, blended)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As arrays of a file."""
+        found = {"statistics/batches": np.array([self.batches])}
+        for name, sums in self.sums.items():
+            found |= {f"statistics/{part}/{name}": array for part, array in sums._asdict().items()}
+        return found
+
+
+def memory_from(arrays: Mapping[str, np.ndarray]) -> Memory | None:
+    """What `Memory.arrays` made; None if it is not there."""
+    if "statistics/batches" not in arrays:
+        return None
+    head = "statistics/products/"
+    names = [key.removeprefix(head) for key in arrays if key.startswith(head)]
+    sums = {
+        name: Statistics(*(np.asarray(arrays[f"statistics/{part}/{name}"]) for part in Statistics._fields))
+        for name in names
+    }
+    return Memory(int(arrays["statistics/batches"][0]), sums)
