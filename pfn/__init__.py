@@ -19,7 +19,20 @@ if TYPE_CHECKING:
         PfnError,
     )
     from pfn.network import Factorization, Network, Parameter, Variable, t
-    from pfn.solve import PAPER, Batches, Exact, Propagate, Result, Substitute, infer, learn, load, ramp, solutions
+    from pfn.solve import (
+        PAPER,
+        Batches,
+        Exact,
+        Propagate,
+        Result,
+        Substitute,
+        infer,
+        learn,
+        load,
+        ramp,
+        solutions,
+        stream,
+    )
 
 _ROOMS = {
     "pfn.errors": (
@@ -45,6 +58,7 @@ _ROOMS = {
         "load",
         "ramp",
         "solutions",
+        "stream",
     ),
 }
 _SUBPACKAGES = ("audio", "automata", "models", "paper", "plots")
@@ -80,6 +94,7 @@ __all__ = [
     "plots",
     "ramp",
     "solutions",
+    "stream",
     "t",
 ]
 

@@ -8,6 +8,7 @@ from pfn.solve.methods import PAPER, Propagate
 from pfn.solve.ramps import Ramp, ramp
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.result import Result, load
+from pfn.solve.streams import SliceValues, Stream, stream
 from pfn.solve.substitute import Substitute
 
 __all__ = [
@@ -20,10 +21,13 @@ __all__ = [
     "Ramp",
     "Request",
     "Result",
+    "SliceValues",
+    "Stream",
     "Substitute",
     "infer",
     "learn",
     "load",
     "ramp",
     "solutions",
+    "stream",
 ]

@@ -15,6 +15,7 @@ from pfn.engines import choose_engine, is_installed
 from pfn.errors import DataError, FileError, OptionError
 from pfn.network import Factorization, Network
 from pfn.solve.batches import Batches
+from pfn.solve.common import as_dtype
 from pfn.solve.data import Observations, check_observations, find, numbers
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
@@ -29,7 +30,6 @@ from pfn.solve.start import named_initial
 # Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
 ITERATIONS = 1000
 ENGINES = ("numpy", "jax", "auto")
-DTYPES = ("float64", "float32")
 
 
 def infer(
@@ -158,7 +158,7 @@ def make_request(
 ) -> Request:
     """The question, checked; `common` has all options but the method, restarts and progress."""
     _check_common(common)
-    dtype = _dtype(common["dtype"])
+    dtype = as_dtype(common["dtype"])
     observations = data if data is NOTHING else check_observations(network, data, dtype)
     paths = {name: _path(name, common[name]) for name in ("checkpoint", "resume")}
     _check_checkpoint(paths["checkpoint"])
@@ -220,16 +220,6 @@ def _check_checkpoint(path: str | None) -> None:
     """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
     if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
         raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
-
-
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found.name not in DTYPES:
-        raise OptionError(f"dtype must be one of {', '.join(map(repr, DTYPES))}, found {dtype!r}.")
-    return found
 
 
 def _weights(network: Network, weights: Any, observations: Observations) -> dict[str, list[np.ndarray]]:

@@ -64,7 +64,7 @@ def test_results_that_cannot_be_gone_on_from() -> None:
     mine = pfn.learn(NETWORK, GOOD, batches=FEW)
     with pytest.raises(pfn.OptionError, match="partial cannot be combined with initial"):
         pfn.learn(NETWORK, GOOD, partial=mine, initial={W: np.ones((3, 2))})
-    with pytest.raises(pfn.OptionError, match="every parameter of the network is known. Use pfn.infer"):
+    with pytest.raises(pfn.OptionError, match=r"every parameter of the network is known\. Use pfn\.infer"):
         pfn.learn(KNOWN, [GOOD])
 
 
