@@ -58,6 +58,14 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
+def check_is_network(network: object) -> None:
+    """Refuse anything but a network."""
+    if not isinstance(network, Network):
+        raise OptionError(
+            f"network must be a pfn.Network, found {type(network).__name__}. Wrap equations in pfn.Network(…)."
+        )
+
+
 def find(network: Network, key: Any, option: str) -> Variable | Parameter | Factorization:
     """What a key of an option stands for."""
     try:
