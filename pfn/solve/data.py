@@ -108,7 +108,8 @@ def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequenc
     if sp.issparse(array):
         return _checked_sparse(array, what, dtype)
     with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
-        converted = array.astype(dtype, order="C", copy=False)
+        # Sequences are copied when they are laid side by side, so they may lie as they like.
+        converted = array.astype(dtype, order="C" if sequence is None else "K", copy=False)
     refuse_bad_entries(converted, array, what)
     return converted
 
