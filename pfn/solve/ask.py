@@ -110,6 +110,8 @@ def _ask(
     chosen.check(network)
     common["engine"] = _engine(chosen, common["engine"])
     check_count(restarts, "restarts", 1)
+    if restarts > 1 and not getattr(chosen, "restartable", True):
+        raise OptionError(f"{type(chosen).__name__} is one solve: restarts would find the same. Leave restarts out.")
     if restarts > 1 and (common["checkpoint"] is not None or common["resume"] is not None):
         raise OptionError(
             f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."

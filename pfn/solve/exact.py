@@ -49,6 +49,7 @@ class Exact:
 
     name: ClassVar[str] = "exact"
     engines: ClassVar[tuple[str, ...]] = ("numpy",)
+    restartable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():

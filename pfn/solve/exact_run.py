@@ -59,7 +59,6 @@ def refuse_options(request: Request) -> None:
         "checkpoint": request.checkpoint,
         "resume": request.resume,
         "callback": request.callback,
-        "restarts": request.restart or None,
     }
     for option, value in given.items():
         if value is not None:

@@ -76,13 +76,17 @@ def test_refused_with_a_network(options, message):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method=pfn.Exact(**options))
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("checkpoint", "file"), ("resume", "file"), ("callback", print), ("restarts", 2)]
-)
+@pytest.mark.parametrize(("option", "value"), [("checkpoint", "file"), ("resume", "file"), ("callback", print)])
 def test_options_of_sweeps(option, value):
     words = f"^Exact: {option} belongs to methods that sweep"
     with pytest.raises(pfn.OptionError, match=words):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", **{option: value})
+
+
+def test_restarts_are_refused_before_the_first_run(monkeypatch):
+    monkeypatch.setattr(pfn.Exact, "run", pytest.fail)
+    with refused("Exact is one solve: restarts would find the same. Leave restarts out.", pfn.OptionError):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", restarts=2)
 
 
 def test_no_starting_values():
