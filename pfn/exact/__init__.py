@@ -1,6 +1,6 @@
 """The network as a convex program: matrix, solvers, uniqueness."""
 
-from pfn.exact.inference import Asked, Solved, distinct, refuse, solve, superposition
+from pfn.exact.inference import Asked, Solved, any_solution, distinct, nearly, refuse, solve, superposition
 from pfn.exact.linear import Deadline, InfeasibleError, OutOfTimeError
 from pfn.exact.noisy import Noise, Question, soften
 from pfn.exact.penalty import weighted
@@ -20,9 +20,11 @@ __all__ = [
     "Solved",
     "System",
     "Window",
+    "any_solution",
     "assemble",
     "distinct",
     "explain",
+    "nearly",
     "refuse",
     "size_of",
     "soften",

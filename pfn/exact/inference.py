@@ -5,14 +5,13 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import lsmr
 
-from pfn.errors import NoExactSolution
+from pfn.errors import NoExactSolution, NumericalError
 from pfn.exact.diagnosis import describe, elastic, shortest_stretch
 from pfn.exact.linear import Deadline, InfeasibleError, OutOfTimeError, Program
 from pfn.exact.reduction import Reduced, reduce
 from pfn.exact.system import System
-from pfn.exact.uniqueness import DIFFERENT, Variations, vary
+from pfn.exact.uniqueness import Variations, vary
 from pfn.exact.windows import Joined, Walk, Window
 
 TIES = 1e-3
@@ -22,13 +21,11 @@ VERTICES = 24
 """So many random vertices are mixed into a superposition: enough that nothing possible has a tiny share."""
 
 TRIES = 20
-"""So many directions are tried for every solution wanted, before it is said that there are no more."""
+"""So many directions may give nothing new before it is said that there are no more solutions; and a quarter as many
+more for each that was found, since the more there are, the rarer is each."""
 
 LARGE = 100_000
 """From so many entries on, equations in the way are first looked for in the shortest stretch of time that has some."""
-
-ROUGH = 300
-"""Iterations of least squares where the time is up: a matter of seconds with millions of unknowns."""
 
 
 class Asked(NamedTuple):
@@ -41,6 +38,8 @@ class Asked(NamedTuple):
     """How far solvers may miss a row."""
     exact: float
     """A row counts as holding up to this difference."""
+    scale: float
+    """The largest observation."""
     rng: np.random.Generator
     deadline: Deadline
     report: Callable[[int], None] = lambda _: None
@@ -79,23 +78,38 @@ def solve(system: System, asked: Asked, window: Window | None = None) -> Solved:
         reduced, sparse = refuse(system, asked)
         program = Program(reduced.matrix, reduced.values, asked.tight)
         certain = np.zeros(sparse.shape, bool)
-    except OutOfTimeError:
-        return Solved(reduced, program, _close(program), None)
     program = program._replace(values=program.matrix @ sparse)  # which it solves to the last digit
     try:
         variations = _varied(program, sparse, certain, asked)
-    except (OutOfTimeError, InfeasibleError):  # the second: a solver that disagrees in the last digits
+    except (OutOfTimeError, InfeasibleError, NumericalError):  # the second: disagreement in the last digits
         variations = None
     return Solved(reduced, program, sparse, variations)
 
 
+def any_solution(system: System, asked: Asked) -> np.ndarray:
+    """All entries of one exact solution; InfeasibleError: there is none."""
+    reduced = reduce(system.matrix, asked.known)
+    program = Program(reduced.matrix, reduced.values, asked.tight)
+    return reduced.whole(program.minimum(_costs(reduced, asked), asked.deadline))
+
+
+def nearly(system: System, asked: Asked) -> np.ndarray:
+    """All entries of what comes close to a solution, where there is no time to look for one."""
+    reduced = reduce(system.matrix, asked.known, zeros=False)
+    return reduced.whole(Program(reduced.matrix, reduced.values, asked.tight).close())
+
+
 def _one(program: Program, reduced: Reduced, system: System, asked: Asked, window: Window | None) -> Joined:
-    """One solution, with what is certain already."""
+    """One solution, or what comes close where the time is up, with what is certain already."""
     costs = _costs(reduced, asked)
-    if window is None:
-        return Joined(program.minimum(costs, asked.deadline), np.zeros(costs.shape, bool))
-    walk = Walk(program, system.times[reduced.rows], costs, asked.rng)
-    return walk.through(window, asked.deadline, asked.report)
+    if window is not None:
+        walk = Walk(program, system.times[reduced.rows], costs, asked.rng)
+        return walk.through(window, asked.deadline, asked.report)
+    try:
+        found = program.minimum(costs, asked.deadline)
+    except OutOfTimeError:
+        found = program.close()
+    return Joined(found, np.zeros(costs.shape, bool))
 
 
 def _varied(program: Program, solution: np.ndarray, certain: np.ndarray, asked: Asked) -> Variations:
@@ -108,12 +122,6 @@ def _varied(program: Program, solution: np.ndarray, certain: np.ndarray, asked: 
     solutions = np.tile(solution, (len(found.solutions), 1))
     solutions[:, free] = found.solutions
     return Variations(list(solutions), unique)
-
-
-def _close(program: Program) -> np.ndarray:
-    """Least squares without the signs, which are put right afterwards: cheap, and never far off."""
-    found = lsmr(program.matrix, program.values, maxiter=ROUGH)[0]
-    return np.asarray(np.maximum(found, 0.0))
 
 
 def _costs(reduced: Reduced, asked: Asked) -> np.ndarray:
@@ -139,7 +147,7 @@ def _refuse_part(system: System, asked: Asked, rows: np.ndarray, entries: np.nda
     solution, violation = elastic(reduced, asked.tight, asked.deadline)
     violation[np.abs(violation) <= asked.exact] = 0.0
     if violation.any():
-        raise NoExactSolution(describe(system, rows[reduced.rows], violation))
+        raise NoExactSolution(describe(system, rows[reduced.rows], violation * asked.scale))
     return reduced, solution
 
 
@@ -153,15 +161,19 @@ def superposition(solved: Solved, asked: Asked) -> np.ndarray:
 
 def distinct(solved: Solved, asked: Asked, count: int) -> list[np.ndarray]:
     """The sparse solution and others that differ from each other, up to so many."""
-    found = [solved.sparse]
+    found, misses = [solved.sparse], 0
     if solved.variations is None or solved.variations.unique.all():
         return found
-    for vertex in islice(vertices(solved, asked), TRIES * count):
-        if len(found) == count:
+    candidates = vertices(solved, asked)
+    while len(found) < count and misses < TRIES * (1 + len(found) / 4):
+        vertex = next(candidates, None)
+        if vertex is None:
             break
-        if min(np.abs(vertex - other).max() for other in found) > DIFFERENT:
+        misses += 1
+        if min(np.abs(vertex - other).max() for other in found) > solved.program.different:
             found.append(vertex)
-    return found[:count]
+            misses = 0
+    return found
 
 
 def vertices(solved: Solved, asked: Asked) -> Iterator[np.ndarray]:
@@ -172,13 +184,13 @@ def vertices(solved: Solved, asked: Asked) -> Iterator[np.ndarray]:
     assert solved.variations is not None  # the caller knows that there are several
     free = np.flatnonzero(~solved.variations.unique)
     program = solved.program.restricted(solved.sparse, free)
-    used = (solved.sparse[free] > DIFFERENT).astype(float)
+    used = (solved.sparse[free] > program.different).astype(float)
     while True:
         vertex = solved.sparse.copy()
         costs = asked.rng.exponential(size=free.size) * (1.0 + used)
         try:
             vertex[free] = program.minimum(costs, asked.deadline)
-        except (OutOfTimeError, InfeasibleError):
+        except (OutOfTimeError, InfeasibleError, NumericalError):
             return
-        used += vertex[free] > DIFFERENT
+        used += vertex[free] > program.different
         yield vertex

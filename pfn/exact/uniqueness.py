@@ -11,9 +11,6 @@ import numpy as np
 
 from pfn.exact.linear import Deadline, Program
 
-DIFFERENT = 1e-6
-"""Entries count as different from here on, relative to the largest observation: ten times what solvers may violate."""
-
 ROOM = 2.0
 """Entries may grow to so many times the largest one of the first solution: unbounded ones then have an end, and a
 solution inside the bounds exists, so that what is unique within them is unique."""
@@ -35,7 +32,7 @@ def vary(program: Program, solution: np.ndarray, rng: np.random.Generator, deadl
     """Find the unique entries of a program with this solution."""
     program = program._replace(values=program.matrix @ solution)
     largest = ROOM * max(1.0, float(solution.max(initial=0.0)))
-    different = max(DIFFERENT, 10 * program.tolerance)
+    different = program.different
     solutions, unique = [solution], np.ones(solution.shape, bool)
     while unique.any():
         seen = np.max(solutions, axis=0) > different

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.exact.linear import Deadline, InfeasibleError, Program
+from pfn.exact.linear import Deadline, InfeasibleError, OutOfTimeError, Program
 from pfn.exact.uniqueness import vary
 
 
@@ -47,7 +47,10 @@ class Walk:
         self._certain = np.zeros(costs.size, bool)
 
     def through(self, window: Window, deadline: Deadline, report: Callable[[int], None]) -> Joined:
-        """Solve window after window; InfeasibleError: there is no solution up to the end of one of them."""
+        """Solve window after window; InfeasibleError: there is no solution up to the end of one of them.
+
+        Where the time is up, the rest only comes close.
+        """
         starts, stop = [0], window.length
         last = int(self._times.max(initial=0)) + 1
         while True:
@@ -58,11 +61,19 @@ class Walk:
                 if not starts:
                     raise
                 continue
+            except OutOfTimeError:
+                return self._cut_short(starts[-1])
             report(min(stop, last))
             if stop >= last:
                 return Joined(self._solution, self._certain)
             starts.append(stop - window.overlap)
             stop += window.length - window.overlap
+
+    def _cut_short(self, start: int) -> Joined:
+        """Leave what the windows before settled, and bring the rest close to a solution."""
+        rest = np.flatnonzero((self._first >= start) & ~self._certain)
+        self._solution[rest] = self._program.restricted(self._solution, rest).close()
+        return Joined(self._solution, self._certain)
 
     def _solve(self, start: int, stop: int, deadline: Deadline) -> None:
         """Solve the rows from start to stop; entries that earlier rows have stay as they are."""

@@ -16,7 +16,7 @@ from pfn.errors import DataError, FileError, OptionError
 from pfn.network import Factorization, Network
 from pfn.solve.batches import Batches
 from pfn.solve.common import as_dtype
-from pfn.solve.data import Observations, check_observations, find, numbers
+from pfn.solve.data import Observations, check_is_network, check_observations, find, numbers
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
@@ -123,13 +123,13 @@ def _ask(
     partial: Result | None = None,
     **common: Any,
 ) -> Result:
-    if not isinstance(network, Network):
-        raise OptionError(
-            f"network must be a pfn.Network, found {type(network).__name__}. Wrap equations in pfn.Network(…)."
-        )
+    check_is_network(network)
     chosen = as_method(method)
     chosen.check(network)
+    common["engine"] = _engine(chosen, common["engine"])
     check_count(restarts, "restarts", 1)
+    if restarts > 1 and not getattr(chosen, "restartable", True):
+        raise OptionError(f"{type(chosen).__name__} is one solve: restarts would find the same. Leave restarts out.")
     if restarts > 1 and (common["checkpoint"] is not None or common["resume"] is not None):
         raise OptionError(
             f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."
@@ -145,6 +145,16 @@ def _ask(
         request = make_request(network, data, common, learning=learning, bar=bar, interruption=interruption)
         answer = _best(_runs(chosen, request, restarts), interruption)
     return make_result(request, chosen, answer, restarts)
+
+
+def _engine(method: Method, engine: Any) -> Any:
+    """The engine asked for, or the only one that the method has."""
+    engines = getattr(method, "engines", ENGINES)
+    if engine in engines or engine not in ENGINES:
+        return engine
+    if engine == "auto":
+        return engines[0]
+    raise OptionError(f"{type(method).__name__} runs on NumPy only, found engine={engine!r}. Leave engine out.")
 
 
 def make_request(

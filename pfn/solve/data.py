@@ -58,6 +58,14 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
+def check_is_network(network: object) -> None:
+    """Refuse anything but a network."""
+    if not isinstance(network, Network):
+        raise OptionError(
+            f"network must be a pfn.Network, found {type(network).__name__}. Wrap equations in pfn.Network(…)."
+        )
+
+
 def find(network: Network, key: Any, option: str) -> Variable | Parameter | Factorization:
     """What a key of an option stands for."""
     try:
@@ -100,7 +108,8 @@ def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequenc
     if sp.issparse(array):
         return _checked_sparse(array, what, dtype)
     with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
-        converted = array.astype(dtype, order="C", copy=False)
+        # Sequences are copied when they are laid side by side, so they may lie as they like.
+        converted = array.astype(dtype, order="C" if sequence is None else "K", copy=False)
     refuse_bad_entries(converted, array, what)
     return converted
 

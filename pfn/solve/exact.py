@@ -1,6 +1,6 @@
 """Exact inference as a method: its options."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -8,7 +8,7 @@ from pfn.errors import OptionError
 from pfn.exact import Size, Window, size_of
 from pfn.network import Network, Variable
 from pfn.solve import exact_run
-from pfn.solve.data import find
+from pfn.solve.data import check_is_network, find
 from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Request
 
@@ -48,6 +48,8 @@ class Exact:
     time_limit: float | None = None
 
     name: ClassVar[str] = "exact"
+    engines: ClassVar[tuple[str, ...]] = ("numpy",)
+    restartable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():
@@ -71,7 +73,7 @@ class Exact:
             if kind not in NOISES:
                 raise OptionError(f"Exact: noise of {_name(key)} must be 'l1' or 'l2', found {kind!r}.")
         for key, weight in self.penalty.items():
-            if weight != "auto":
+            if not isinstance(weight, str) or weight != "auto":
                 check_number(weight, f"Exact: penalty of {_name(key)}", 0.0, None)
         if self.time_limit is not None:
             check_number(self.time_limit, "Exact: time_limit", 0.0, None)
@@ -92,6 +94,7 @@ class Exact:
     def check(self, network: Network) -> None:
         """Refuse names that the network does not have, and options that do not go together."""
         named = self.named(network)
+        self._check_preference()
         for x in named.background:
             if x not in named.noise:
                 raise OptionError(f"Exact: background of {x} explains noise in it: add noise={{{x!r}: 'l2'}}.")
@@ -106,13 +109,23 @@ class Exact:
         if self.debias and not (named.noise and named.penalty):
             raise OptionError("Exact: debias solves again without the penalty of noisy data: give noise and penalty.")
 
+    def _check_preference(self) -> None:
+        other = {"noise": self.noise, "penalty": self.penalty, "structure='soft'": self.structure == "soft"}
+        for option, given in other.items():
+            if self.prefer == "spread" and given:
+                raise OptionError(
+                    f"Exact: prefer='spread' mixes all exact solutions, with {option} there is one answer. "
+                    "Give one of them."
+                )
+
     def named(self, network: Network) -> "Exact":
         """The same options with the network's own names in place of objects."""
+        names = {option: _variables(network, option, getattr(self, option)) for option in ("noise", "penalty")}
         return replace(
             self,
-            noise={_variable(network, key, "noise"): kind for key, kind in self.noise.items()},
-            penalty={_variable(network, key, "penalty"): weight for key, weight in self.penalty.items()},
-            background=[_variable(network, key, "background") for key in self.background],
+            noise=dict(zip(names["noise"], self.noise.values(), strict=True)),
+            penalty=dict(zip(names["penalty"], self.penalty.values(), strict=True)),
+            background=_variables(network, "background", self.background),
         )
 
     @property
@@ -129,6 +142,8 @@ class Exact:
         >>> print(Exact().size(tracking_network(15), 26))
         8,168 unknowns, 5,214 equations with 19,850 entries, at most about 0.003 GB
         """
+        check_is_network(network)
+        check_count(length, "Exact: the length", 1)
         return size_of(network, length, quadratic=bool(self.noise) or self.structure == "soft")
 
     def run(self, request: Request) -> Answer:
@@ -140,8 +155,14 @@ def _name(key: Any) -> object:
     return getattr(key, "name", key)
 
 
-def _variable(network: Network, key: Any, option: str) -> str:
-    item = find(network, key, f"Exact: {option}")
-    if not isinstance(item, Variable):
-        raise OptionError(f"Exact: {option} takes variables, found {item.name}.")
-    return item.name
+def _variables(network: Network, option: str, keys: Iterable[Any]) -> list[str]:
+    """The names of the variables meant, each once."""
+    names: list[str] = []
+    for key in keys:
+        item = find(network, key, f"Exact: {option}")
+        if not isinstance(item, Variable):
+            raise OptionError(f"Exact: {option} takes variables, found {item.name}.")
+        if item.name in names:
+            raise OptionError(f"Exact: {option} has {item.name} twice. Give it once, by object or by name.")
+        names.append(item.name)
+    return names

@@ -1,5 +1,6 @@
 """What a run of `Exact` works on, and what it finds, for one sequence."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ class Sequence(NamedTuple):
     system: System
     known: np.ndarray
     scale: float
+
+    def error(self, y: np.ndarray) -> float:
+        """By how much the equation that holds least is missed."""
+        return float(np.abs(self.system.matrix @ y).max(initial=0.0))
 
 
 class Part(NamedTuple):
@@ -29,9 +34,8 @@ LATE = 10.0
 """A point that misses an equation by so many times what counts as exact is one that the time limit cut short."""
 
 
-def late(sequence: Sequence, y: np.ndarray) -> Part:
+def late(sequence: Sequence, y: np.ndarray, noisy: Iterable[str] = ()) -> Part:
     """The best point so far, with what it lacks."""
-    residual = float(np.abs(sequence.system.matrix @ y).max(initial=0.0)) * sequence.scale
-    return Part(
-        y * sequence.scale, None, f"stopped early, by the time limit or the user: the largest error is {residual:.2g}"
-    )
+    residual = sequence.error(y) * sequence.scale
+    said = f"stopped early, by the time limit or the user: the largest error is {residual:.2g}"
+    return Part(y * sequence.scale, None, said, frozenset(noisy))

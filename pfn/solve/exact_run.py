@@ -44,8 +44,7 @@ def run(request: Request, method: "Exact") -> Answer:
         asked = asked_of(sequence, method, request, deadline, partial(_advance, request.bar, shown, start))
         with naming(request, number):
             parts.append(_solved(sequence, asked, method, request, number))
-        error = np.abs(sequence.system.matrix @ parts[-1].y).max(initial=0.0)
-        request.bar.advance(shown, lengths[number + 1], float(error))
+        request.bar.advance(shown, lengths[number + 1], sequence.error(parts[-1].y))
     request.bar.end(shown)
     return make_answer(request, parameters, sequences, parts)
 
@@ -60,7 +59,6 @@ def refuse_options(request: Request) -> None:
         "checkpoint": request.checkpoint,
         "resume": request.resume,
         "callback": request.callback,
-        "restarts": request.restart or None,
     }
     for option, value in given.items():
         if value is not None:
@@ -111,7 +109,8 @@ def asked_of(
     """The question without noise, in units of the largest observation; entries that nothing touches are no part."""
     costs = weights_of(sequence, method) if method.penalty else None
     known = np.where(sequence.system.touched() | ~np.isnan(sequence.known), sequence.known / sequence.scale, 0.0)
-    return Asked(known, costs, *TOLERANCES[request.dtype.name], request.generator(), deadline, report)
+    tolerances = TOLERANCES[request.dtype.name]
+    return Asked(known, costs, *tolerances, sequence.scale, request.generator(), deadline, report)
 
 
 def _solved(sequence: Sequence, asked: Asked, method: "Exact", request: Request, number: int) -> Part:
@@ -127,7 +126,7 @@ def _solved(sequence: Sequence, asked: Asked, method: "Exact", request: Request,
 def part_of(sequence: Sequence, solved: Solved, values: np.ndarray, exact: float) -> Part:
     """One solution as the answer for a sequence."""
     y = solved.reduced.whole(values)
-    if np.abs(sequence.system.matrix @ y).max(initial=0.0) > LATE * exact:
+    if sequence.error(y) > LATE * exact:
         return late(sequence, y)
     untold = "" if solved.unique is not None else "; whether it is the only one was left open"
     return Part(y * sequence.scale, solved.unique, f"exact solution{untold}")

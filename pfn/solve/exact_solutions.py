@@ -7,14 +7,13 @@ from pfn.exact import Deadline, distinct, solve
 from pfn.network import Network
 from pfn.solve import exact_run
 from pfn.solve.ask import ITERATIONS, make_request, make_result
+from pfn.solve.data import check_is_network
 from pfn.solve.exact import Exact
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
 from pfn.solve.ramps import check_count
 from pfn.solve.request import Request
 from pfn.solve.result import Result
-
-METHOD = Exact()
 
 
 def solutions(
@@ -42,11 +41,13 @@ def solutions(
     >>> sorted(result[x][:, 1].tolist() for result in solutions(network, {x: X}, 5))
     [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
+    check_is_network(network)
     check_count(n, "solutions: n", 1)
     method = Exact(time_limit=time_limit)
     with Interruption() as interruption:
         common = _no_sweeps() | {"seed": seed, "initial": initial, "dtype": dtype}
         request = make_request(network, data, common, learning=False, bar=Bar(), interruption=interruption)
+        exact_run.refuse_options(request)
         return _several(request, method, n)
 
 
@@ -70,4 +71,4 @@ def _several(request: Request, method: Exact, n: int) -> list[Result]:
 def _no_sweeps() -> dict[str, Any]:
     """The options of sweeps, which have no meaning here."""
     unused = ("tolerance", "stall", "weights", "callback", "checkpoint", "resume")
-    return dict.fromkeys(unused) | {"iterations": ITERATIONS, "checkpoint_every": 1, "engine": "auto"}
+    return dict.fromkeys(unused) | {"iterations": ITERATIONS, "checkpoint_every": 1, "engine": "numpy"}

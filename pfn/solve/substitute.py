@@ -42,6 +42,7 @@ class Substitute:
     start: Literal["random", "levels"] = "random"
 
     name: ClassVar[str] = "substitute"
+    engines: ClassVar[tuple[str, ...]] = ("numpy",)
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():

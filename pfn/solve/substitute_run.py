@@ -7,7 +7,6 @@ import numpy as np
 from pfn.compiler import compile_network, substitute
 from pfn.engines import Problem, has_hidden
 from pfn.engines.substituted import SubstitutedRun
-from pfn.errors import OptionError
 from pfn.solve.propagation import LEVEL_ROUNDS
 from pfn.solve.request import Answer, Request
 from pfn.solve.start import Start
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 def run(request: Request, method: "Substitute") -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
-    if request.engine != "numpy":
-        raise OptionError(f"Substitute runs on NumPy only, found engine={request.engine!r}. Leave engine out.")
     return Substituted(request, method, make_run(request, method)).run()
 
 

@@ -59,6 +59,18 @@ def test_a_later_slice_leaves_columns_to_update():
     assert plan.free == ("h", "g")
 
 
+def test_a_stack_with_a_later_slice_leaves_the_last_column():
+    x, y, h, g = (pfn.Variable(name, 2) for name in "xyhg")
+    W, V = pfn.Parameter("W", np.eye(2)), pfn.Parameter("V", np.ones((4, 2)))
+    network = pfn.Network(pfn.Factorization(x, W @ h), pfn.Factorization([h[t], y[t + 1]], V @ g))
+    plan = substitute(network, hidden=["h", "g"])
+    assert plan.definitions == (Definition("h", "eq2"),)
+    assert plan.free == ("h", "g")
+    X = np.array([[1.0, 2, 3], [1, 2, 4]])
+    result = pfn.infer(network, {x: X}, method="substitute", iterations=200)
+    np.testing.assert_allclose(result[h], [[1, 2, 3], [1, 2, 4]], atol=1e-4)
+
+
 @pytest.mark.parametrize(("keep", "degree"), [((), 2), (["h"], 1)])
 def test_a_parameter_on_both_levels_has_degree_two(keep, degree):
     x, h, g = (pfn.Variable(name, 2) for name in "xhg")

@@ -1,5 +1,7 @@
 """Exact inference as users ask for it: values, what is certain, sequences, cycles through time, windows."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -142,6 +144,29 @@ class TestSolutions:
     def test_none(self):
         with pytest.raises(pfn.NoExactSolution, match=r"eq1"):
             pfn.solutions(MACHINE, {"x": states(1, 1)}, 3)
+
+    def test_asking_for_too_many(self):
+        assert len(pfn.solutions(AUTOMATON, {"x": TestPreference.X}, 10**9)) == 4
+
+    def test_rounding_makes_no_other_solution(self):
+        rng = np.random.default_rng(2)
+        x, h = pfn.Variable("x", 5), pfn.Variable("h", 8)
+        network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", rng.random((5, 8))) @ h))
+        X = network["W"].value @ rng.random((8, 1))
+        found = {
+            d: [r["h"] for r in pfn.solutions(network, {x: X}, 6, dtype=d, seed=1)] for d in ("float64", "float32")
+        }
+        for one, other in combinations(found["float32"], 2):
+            assert np.abs(one - other).max() > 1e-3
+        assert len(found["float32"]) == len(found["float64"]) == 6
+
+    def test_no_starting_values(self):
+        with pytest.raises(pfn.OptionError, match=r"^Exact: h needs no starting values"):
+            pfn.solutions(MACHINE, {"x": states(1, 0)}, 2, initial={"h": np.ones((4, 1))})
+
+    def test_no_network(self):
+        with pytest.raises(pfn.OptionError, match=r"^network must be a pfn\.Network, found int"):
+            pfn.solutions(3, {"x": states(1, 0)}, 2)
 
     @pytest.mark.parametrize("n", [0, 1.5, "all"])
     def test_refused(self, n):

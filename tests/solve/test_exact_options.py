@@ -7,6 +7,7 @@ import pytest
 
 import pfn
 from pfn import t
+from pfn.exact import Deadline, OutOfTimeError, windows
 from pfn.models import simulate_targets, tracking_network
 from tests import networks
 from tests.models.scenes import PAPER_LENGTH, PAPER_TARGETS
@@ -26,6 +27,7 @@ NETWORK = tracking_network(15)
         ({"noise": {"x": "l3"}}, "noise of x must be 'l1' or 'l2', found 'l3'."),
         ({"penalty": {"x": -1}}, "penalty of x must be a number >= 0, found -1."),
         ({"penalty": {"x": "some"}}, "penalty of x must be a number >= 0, found 'some'."),
+        ({"penalty": {"x": np.ones(2)}}, "penalty of x must be a number >= 0, found array([1., 1.])."),
         ({"background": "x"}, "background must be a list of variables, found 'x'."),
         ({"window": 1}, "window must be a whole number >= 2, found 1."),
         ({"window": 5, "overlap": 5}, "overlap=5 needs a window longer than that, found window=5."),
@@ -48,6 +50,16 @@ def test_refused_when_made(options, message):
             {"noise": {"x": "l2"}, "structure": "soft"},
             "noise keeps the structure exact, structure='soft' does not. Give one of them.",
         ),
+        ({"noise": {"x": "l2", MACHINE["x"]: "l1"}}, "noise has x twice. Give it once, by object or by name."),
+        ({"background": ["x", "x"]}, "background has x twice. Give it once, by object or by name."),
+        (
+            {"penalty": {"x": 1.0}, "prefer": "spread"},
+            "prefer='spread' mixes all exact solutions, with penalty there is one answer. Give one of them.",
+        ),
+        (
+            {"structure": "soft", "prefer": "spread"},
+            "prefer='spread' mixes all exact solutions, with structure='soft' there is one answer. Give one of them.",
+        ),
         ({"structure": "soft", "window": 5}, "structure='soft' is solved for all times at once. Leave window out."),
         (
             {"penalty": {"x": "auto"}},
@@ -64,13 +76,17 @@ def test_refused_with_a_network(options, message):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method=pfn.Exact(**options))
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("checkpoint", "file"), ("resume", "file"), ("callback", print), ("restarts", 2)]
-)
+@pytest.mark.parametrize(("option", "value"), [("checkpoint", "file"), ("resume", "file"), ("callback", print)])
 def test_options_of_sweeps(option, value):
     words = f"^Exact: {option} belongs to methods that sweep"
     with pytest.raises(pfn.OptionError, match=words):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", **{option: value})
+
+
+def test_restarts_are_refused_before_the_first_run(monkeypatch):
+    monkeypatch.setattr(pfn.Exact, "run", pytest.fail)
+    with refused("Exact is one solve: restarts would find the same. Leave restarts out.", pfn.OptionError):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", restarts=2)
 
 
 def test_no_starting_values():
@@ -116,6 +132,13 @@ class TestNoSolution:
         with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)?\. .* is 0\.25 more"):
             pfn.infer(MACHINE, {"x": X}, method="exact")
 
+    @pytest.mark.parametrize("scale", [1e-3, 100.0])
+    def test_in_the_units_of_the_user(self, scale):
+        X = states(1, 2, 3, 4, 1, 2)
+        X[:, 3] = [0, 0, 0.25, 1]
+        with pytest.raises(pfn.NoExactSolution, match=rf" is {scale * 0.25:.3g} more"):
+            pfn.infer(MACHINE, {"x": scale * X}, method="exact")
+
     def test_of_several_sequences(self):
         with pytest.raises(pfn.NoExactSolution, match=r"^no exact solution: sequence 1: eq1: "):
             pfn.infer(MACHINE, {"x": [states(1, 2), states(1, 3)]}, method="exact")
@@ -156,6 +179,21 @@ class TestLimits:
         result = pfn.infer(networks.tracking(), {"x1": scene["x1"]}, method=method)
         assert result.stop.startswith(("stopped early", "no exact solution"))
 
+    def test_windows_keep_what_they_have_solved(self, monkeypatch):
+        scene = simulate_targets(NETWORK, 3, length=60, seed=1)
+        monkeypatch.setattr(windows, "vary", out_of_time_after(3, windows.vary))
+        result = pfn.infer(NETWORK, scene.observed, method=pfn.Exact(window=10, overlap=5))
+        assert result.stop.startswith("stopped early, by the time limit or the user: the largest error is ")
+        assert result.unique is None
+        np.testing.assert_allclose(result["x4"][:, :12], scene.truth["x4"][:, :12], atol=1e-6)
+
+    def test_soft_says_that_it_was_cut_short(self, monkeypatch):
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+        monkeypatch.setattr(Deadline, "over", property(lambda _: True))
+        monkeypatch.setattr(Deadline, "left", property(lambda _: 60.0))
+        method = pfn.Exact(structure="soft")
+        assert pfn.infer(MACHINE, {"x": states(1, 1)}, method=method).stop.startswith("stopped early")
+
     def test_enough_time(self):
         assert pfn.infer(MACHINE, {"x": states(1, 0)}, method=pfn.Exact(time_limit=60.0)).stop == "exact solution"
 
@@ -165,6 +203,8 @@ class TestLimits:
         noisy = pfn.Exact(noise={"x1": "l2"}).size(NETWORK, 26)
         assert noisy.entries == size.entries
         assert noisy.bytes > size.bytes
+        with refused("Exact: the length must be a whole number >= 1, found 0.", pfn.OptionError):
+            pfn.Exact().size(NETWORK, 0)
         assert pfn.Exact().size(NETWORK, 260).bytes == pytest.approx(10 * size.bytes, rel=0.05)
 
     def test_progress(self, capsys):
@@ -252,9 +292,71 @@ class TestNoise:
             pfn.infer(loose, {x: numbers(2, 5)}, method=pfn.Exact(noise={x: "l2"}, penalty={g: "auto"}))
 
 
-def test_absolute_errors_need_no_extra():
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_absolute_errors_need_no_extra(scale):
     X = states(1, 2, 3, 4, 1)
     X[2, 1] = 0.3  # a spurious activation
-    result = pfn.infer(MACHINE, {"x": X}, method=pfn.Exact(noise={"x": "l1"}))
-    np.testing.assert_allclose(result["x"], states(1, 2, 3, 4, 1), atol=1e-7)
-    assert result.stop == f"the closest exact structure: x is off by {np.sqrt(0.09 / 20):.3g} (root mean square)"
+    result = pfn.infer(MACHINE, {"x": scale * X}, method=pfn.Exact(noise={"x": "l1"}))
+    np.testing.assert_allclose(result["x"], scale * states(1, 2, 3, 4, 1), atol=scale * 1e-7)
+    error = scale * np.sqrt(0.09 / 20)
+    assert result.stop == f"the closest exact structure: x is off by {error:.3g} (root mean square)"
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_a_penalty_of_any_size_chooses(weight):
+    x, h, g = (pfn.Variable(name, 2) for name in "xhg")
+    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("A", np.eye(2)) @ h + pfn.Parameter("B", np.eye(2)) @ g))
+    result = pfn.infer(network, {"x": numbers(2, 3)}, method=pfn.Exact(penalty={"h": weight}))
+    assert result.stop == "exact solution"
+    assert not result["h"].any()
+
+
+class TestSoft:
+    """What is said of the least squares answer: no more than was found out."""
+
+    X = states(0, 2, 0, 3)
+
+    @pytest.fixture(autouse=True)
+    def needs_squares(self):
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+
+    def test_where_there_is_a_solution_it_is_one(self):
+        automaton = networks.automaton(networks.W_NONDETERMINISTIC)
+        result = pfn.infer(automaton, {"x": self.X}, method=pfn.Exact(structure="soft"))
+        assert result.stop == "exact solution"
+        assert max(result.rmse.values()) < 1e-7
+
+    @pytest.mark.parametrize(
+        "options", [{"method": pfn.Exact(structure="soft", penalty={"h": 1.0})}, {"weights": {"eq1": np.zeros(1)}}]
+    )
+    def test_a_penalty_or_columns_that_do_not_count_prove_nothing(self, options):
+        options = {"method": pfn.Exact(structure="soft")} | options
+        result = pfn.infer(MACHINE, {"x": states(1, 3)}, **options)
+        assert result.stop == "the least squares answer over all equations"
+
+    def test_a_proof(self):
+        result = pfn.infer(MACHINE, {"x": states(1, 3)}, method=pfn.Exact(structure="soft"))
+        assert result.stop == "no exact solution: the least squares answer over all equations"
+
+
+@pytest.mark.parametrize("method", ["exact", "substitute"])
+def test_engines(monkeypatch, method):
+    """They run on NumPy, also where the machine has something that "auto" would take."""
+    with pytest.raises(pfn.OptionError, match=r"^(Exact|Substitute) runs on NumPy only, found engine='jax'"):
+        pfn.infer(MACHINE, {"x": states(1, 0)}, method=method, engine="jax")
+    monkeypatch.setattr("pfn.solve.ask.choose_engine", lambda engine, _: "jax" if engine == "auto" else engine)
+    result = pfn.infer(MACHINE, {"x": states(1, 0)}, method=method, iterations=1)
+    assert result.settings["engine"] == "numpy"
+
+
+def out_of_time_after(calls, function):
+    """A function for which the time is up at some point."""
+
+    def called(*arguments):
+        nonlocal calls
+        calls -= 1
+        if calls < 0:
+            raise OutOfTimeError
+        return function(*arguments)
+
+    return called
