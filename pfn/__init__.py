@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         PfnError,
     )
     from pfn.network import Factorization, Network, Parameter, Variable, t
-    from pfn.solve import PAPER, Exact, Propagate, Result, Substitute, infer, learn, load, ramp, solutions
+    from pfn.solve import PAPER, Consensus, Exact, Propagate, Result, Substitute, infer, learn, load, ramp, solutions
 
 _ROOMS = {
     "pfn.errors": (
@@ -33,13 +33,26 @@ _ROOMS = {
     ),
     "pfn.network": ("Factorization", "Network", "Parameter", "Variable", "t"),
     "pfn.compiler": ("Schedule", "compile_network"),
-    "pfn.solve": ("PAPER", "Exact", "Propagate", "Result", "Substitute", "infer", "learn", "load", "ramp", "solutions"),
+    "pfn.solve": (
+        "PAPER",
+        "Consensus",
+        "Exact",
+        "Propagate",
+        "Result",
+        "Substitute",
+        "infer",
+        "learn",
+        "load",
+        "ramp",
+        "solutions",
+    ),
 }
 _SUBPACKAGES = ("audio", "automata", "models", "paper", "plots")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "PAPER",
+    "Consensus",
     "DataError",
     "DeclarationError",
     "Exact",

@@ -1,6 +1,7 @@
 """Asking questions: infer, learn, methods and results."""
 
 from pfn.solve.ask import infer, learn
+from pfn.solve.consensus import Consensus
 from pfn.solve.exact import Exact
 from pfn.solve.exact_solutions import solutions
 from pfn.solve.methods import PAPER, Propagate
@@ -12,6 +13,7 @@ from pfn.solve.substitute import Substitute
 __all__ = [
     "PAPER",
     "Answer",
+    "Consensus",
     "Exact",
     "Method",
     "Propagate",
