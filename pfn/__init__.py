@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pfn.solve import (
         PAPER,
         Batches,
+        Consensus,
         Exact,
         Propagate,
         Result,
@@ -49,6 +50,7 @@ _ROOMS = {
     "pfn.solve": (
         "PAPER",
         "Batches",
+        "Consensus",
         "Exact",
         "Propagate",
         "Result",
@@ -67,6 +69,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "PAPER",
     "Batches",
+    "Consensus",
     "DataError",
     "DeclarationError",
     "Exact",

@@ -104,7 +104,7 @@ class Network:
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods that can solve this network."""
-        return ("propagate", "exact", "substitute") if self.acyclic else ("exact",)
+        return ("propagate", "exact", "substitute", "consensus") if self.acyclic else ("exact", "consensus")
 
     def columns(self, slices: int) -> Columns:
         """The columns of every equation and variable when the bottom variables have this many."""

@@ -2,6 +2,7 @@
 
 from pfn.solve.ask import infer, learn
 from pfn.solve.batches import Batches
+from pfn.solve.consensus import Consensus
 from pfn.solve.exact import Exact
 from pfn.solve.exact_solutions import solutions
 from pfn.solve.methods import PAPER, Propagate
@@ -15,6 +16,7 @@ __all__ = [
     "PAPER",
     "Answer",
     "Batches",
+    "Consensus",
     "Exact",
     "Method",
     "Propagate",

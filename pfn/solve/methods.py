@@ -8,6 +8,7 @@ from pfn.compiler import compile_network
 from pfn.errors import OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.solve import propagation
+from pfn.solve.consensus import Consensus
 from pfn.solve.data import find
 from pfn.solve.exact import Exact
 from pfn.solve.ramps import Ramp, check_count, check_number
@@ -103,15 +104,16 @@ class Propagate:
         return propagation.run(request, self.named(request.network))
 
 
-_BY_NAME: dict[str, type[Propagate] | type[Exact] | type[Substitute]] = {
+_BY_NAME: dict[str, type[Propagate] | type[Exact] | type[Substitute] | type[Consensus]] = {
     "propagate": Propagate,
     "exact": Exact,
     "substitute": Substitute,
+    "consensus": Consensus,
 }
 _EXPECTED = (
-    "method must be 'propagate', 'exact', 'substitute', or a pfn.Propagate(…), pfn.Exact(…) or pfn.Substitute(…)"
+    "method must be 'propagate', 'exact', 'substitute', 'consensus', or a pfn.Propagate(…), pfn.Exact(…), "
+    "pfn.Substitute(…) or pfn.Consensus()"
 )
-_LATER = ("consensus",)
 
 
 def as_method(method: Any) -> Method:
@@ -119,8 +121,7 @@ def as_method(method: Any) -> Method:
     if isinstance(method, str):
         if method in _BY_NAME:
             return _BY_NAME[method]()
-        later = f" ({method} is not in this version)" if method in _LATER else ""
-        raise OptionError(f"{_EXPECTED}, found {method!r}{later}.")
+        raise OptionError(f"{_EXPECTED}, found {method!r}.")
     if not (hasattr(method, "run") and hasattr(method, "check")) or isinstance(method, type):
         raise OptionError(f"{_EXPECTED}, found {method!r}.")
     return method  # type: ignore[no-any-return]

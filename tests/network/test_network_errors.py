@@ -136,7 +136,7 @@ def test_a_cycle_within_a_slice_is_named_in_order(
 def test_a_cycle_through_time_can_be_declared_but_not_propagated(equations: list[Factorization]) -> None:
     network = Network(*equations)
     assert not network.acyclic
-    assert network.methods == ("exact",)
+    assert network.methods == ("exact", "consensus")
 
 
 def test_a_network_without_a_cycle_can_be_propagated() -> None:

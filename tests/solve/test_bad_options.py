@@ -13,7 +13,8 @@ from tests.solve.cases import MACHINE, numbers, parts_based, states
 
 X = states(1, 0, 0, 0, 0, 0)
 METHOD = (
-    "method must be 'propagate', 'exact', 'substitute', or a pfn.Propagate(…), pfn.Exact(…) or pfn.Substitute(…), found"
+    "method must be 'propagate', 'exact', 'substitute', 'consensus', or a pfn.Propagate(…), pfn.Exact(…), "
+    "pfn.Substitute(…) or pfn.Consensus(), found"
 )
 
 
@@ -45,7 +46,6 @@ METHOD = (
         ({"callback": 3}, "callback must be a function (iteration, values) -> whether to stop, found 3."),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number >= 1, found 0."),
         ({"method": "newton"}, f"{METHOD} 'newton'."),
-        ({"method": "consensus"}, f"{METHOD} 'consensus' (consensus is not in this version)."),
         ({"method": pfn.Propagate}, f"{METHOD} {pfn.Propagate!r}."),
         ({"method": None}, f"{METHOD} None."),
         ({"initial": [1]}, "initial must be a mapping such as {h: array}, found list."),
@@ -302,6 +302,6 @@ def test_a_cycle_through_time() -> None:
         pfn.Factorization(x[pfn.t], pfn.Parameter("A", np.eye(2)) @ h[pfn.t]),
         pfn.Factorization(h[pfn.t], pfn.Parameter("B", np.eye(2)) @ x[pfn.t - 1]),
     )
-    assert network.methods == ("exact",)
+    assert network.methods == ("exact", "consensus")
     with pytest.raises(OptionError, match=r"form a cycle through time, .* The methods for this network are"):
         pfn.infer(network, {"x": np.ones((2, 4))})

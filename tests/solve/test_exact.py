@@ -287,7 +287,7 @@ class TestCyclesThroughTime:
     )
 
     def test_the_methods_of_the_network(self):
-        assert self.RECURRENT.methods == ("exact",)
+        assert self.RECURRENT.methods == ("exact", "consensus")
         with pytest.raises(pfn.OptionError, match=r"The methods for this network are: exact"):
             pfn.infer(self.RECURRENT, {"x": np.ones((2, 4))})
 

@@ -1,0 +1,80 @@
+"""Where the copies lie that equations have of the entries they tie together, for all sequences at once.
+
+All entries of all variables are one flat array y, one variable and sequence after the other. An equation has a column
+of copies for every time at which it holds: of its children, and below them of its parents. A parent before the first
+column is a copy of one more entry, the last one of y, which is zero.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.network import Factorization, Network, Slice
+
+
+class Block(NamedTuple):
+    """An array (size, columns) in y: one variable of one sequence."""
+
+    start: int
+    size: int
+    columns: range  # their times
+
+    def places(self, times: np.ndarray, zero: int) -> np.ndarray:
+        """Where the components at these times lie, in rows; `zero` for times before the first column."""
+        rows = self.start + np.arange(self.size)[:, None] * len(self.columns)
+        return np.where(times < self.columns.start, zero, rows + (times - self.columns.start))
+
+
+class Copies:
+    """The entries of all variables, and the copies that the equations have of them."""
+
+    def __init__(self, network: Network, lengths: Sequence[int], given: Mapping[str, Sequence[int]]) -> None:
+        """`given` has the number of columns of every array that was observed, by variable and sequence."""
+        self.network = network
+        self._counts = [network.columns(length).equations for length in lengths]
+        self.blocks: dict[str, list[Block]] = {}
+        end = 0
+        for variable in network.variables:
+            self.blocks[variable.name] = []
+            for number, length in enumerate(lengths):
+                touched = network.columns(length).variables[variable.name]
+                columns = range(max(given[variable.name][number], touched.stop)) if variable.name in given else touched
+                self.blocks[variable.name].append(Block(end, variable.size, columns))
+                end += variable.size * len(columns)
+        self.entries = end + 1  # the last one is zero
+
+    def array(self, y: np.ndarray, name: str, sequence: int) -> np.ndarray:
+        """The part of y that belongs to a variable in a sequence, as an array (size, columns)."""
+        start, size, columns = self.blocks[name][sequence]
+        return y[start : start + size * len(columns)].reshape(size, len(columns))
+
+    @cached_property
+    def sources(self) -> dict[str, np.ndarray]:
+        """By equation, where in y the entries lie that its copies are of: (rows of children and parents, columns)."""
+        return {equation.name: self._sources(equation) for equation in self.network.factorizations}
+
+    def _sources(self, equation: Factorization) -> np.ndarray:
+        pieces = (*equation.children, *equation.parents)
+        return np.vstack([np.hstack(self._of_slice(equation, piece)) for piece in pieces])
+
+    def _of_slice(self, equation: Factorization, piece: Slice) -> list[np.ndarray]:
+        return [
+            block.places(np.arange(counts[equation.name]) + piece.lag, self.entries - 1)
+            for block, counts in zip(self.blocks[piece.variable.name], self._counts, strict=True)
+        ]
+
+    @cached_property
+    def source(self) -> np.ndarray:
+        """Where in y the entry of every copy lies, one equation after the other."""
+        return np.concatenate([places.ravel() for places in self.sources.values()])
+
+    @cached_property
+    def mean(self) -> Any:
+        """The matrix that takes all copies to the mean of those of every entry; zero where there are none."""
+        shape = (self.entries, self.source.size)
+        ones = sp.csc_array((np.ones(shape[1]), self.source, np.arange(shape[1] + 1)), shape)
+        counts = np.bincount(self.source, minlength=self.entries)
+        return sp.csr_array(sp.diags_array(1 / np.maximum(counts, 1)) @ ones)

@@ -1,0 +1,151 @@
+"""A run of `Consensus`: observations and parameters in, sweeps, values out."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.engines import Errors, Stretch, dense, has_hidden
+from pfn.errors import OptionError
+from pfn.exact import Agreement, Copies, Iteration, Plane
+from pfn.network import Factorization
+from pfn.solve.request import Answer, Request
+from pfn.solve.start import Start
+from pfn.solve.sweeps import Sweeps
+from pfn.updates.maps import sparse_pays
+
+ITERATIONS = {"numpy": ("pfn.exact.consensus", "Iteration"), "jax": ("pfn.exact.consensus_jax", "JaxIteration")}
+"""Who sweeps, by engine; loaded on first use."""
+
+
+def run(request: Request, method: Any) -> Answer:
+    """Sweep until every sweep is done or a criterion to stop is met."""
+    _refuse_options(request)
+    return Sweeps(request, method, ConsensusRun(request)).run()
+
+
+def _refuse_options(request: Request) -> None:
+    if request.learned:
+        raise OptionError(
+            f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
+            "Use pfn.infer with its value in initial, or learn with method='propagate'."
+        )
+    if request.restart:
+        raise OptionError("Consensus: the start is not random, so every run is the same. Leave restarts out.")
+
+
+class ConsensusRun:
+    """All entries with their copies, in an iteration that sweeps on them."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        observed, lengths = request.observations.arrays, request.observations.lengths
+        given = {name: [array.shape[1] for array in arrays] for name, arrays in observed.items()}
+        self._copies = Copies(request.network, lengths, given)
+        start = _start(request)
+        self._parameters = {p.name: start[p.name] for p in request.network.parameters}
+        self._counts = {e.name: self._weights(e) for e in request.network.factorizations}
+        self._counted = np.array([self._counts[e.name].sum() * e.rows for e in request.network.factorizations])
+        module, name = ITERATIONS[request.engine]
+        make = getattr(import_module(module), name)
+        self._iteration: Iteration = make(self._agreement(), self._planes(), [*self._counts.values()])
+        self._iteration.begin(self._entries(start))
+
+    def _agreement(self) -> Agreement:
+        copies = self._copies
+        known = self._flat(self._request.observations.arrays, np.nan)
+        known[-1] = 0.0
+        touched = np.bincount(copies.source, minlength=copies.entries) > 0
+        self._untouched = ~touched & np.isnan(known)
+        mean = copies.mean.astype(self._request.dtype)
+        return Agreement(copies.source, mean, known, [places.shape for places in copies.sources.values()])
+
+    def _planes(self) -> list[Plane]:
+        return [Plane(self._matrix(equation)) for equation in self._request.network.factorizations]
+
+    def _matrix(self, equation: Factorization) -> Any:
+        """The parameters of an equation side by side, sparse where products with them are faster so."""
+        dtype = self._request.dtype
+        parts = [sp.csr_array(self._parameters[p.name], dtype=dtype) for p in equation.parameters]
+        matrix = sp.csr_array(sp.hstack(parts))
+        columns = self._copies.sources[equation.name].shape[1]
+        return matrix if sparse_pays(matrix.shape, matrix.nnz, columns) else matrix.toarray()
+
+    def _weights(self, equation: Factorization) -> np.ndarray:
+        """How often every column of an equation counts."""
+        given = self._request.weights.get(equation.name)
+        return np.ones(self._copies.sources[equation.name].shape[1]) if given is None else np.concatenate(given)
+
+    def _entries(self, start: Mapping[str, Any]) -> np.ndarray:
+        """Zero throughout, or what was given with the observations: so a solution that is given stays."""
+        variables = {v.name: start[v.name] for v in self._request.network.variables if v.name in start}
+        if not variables.keys() & self._request.initial.keys():
+            return self._flat({}, 0.0)
+        known = self._flat(self._request.observations.arrays, np.nan)
+        return np.where(np.isnan(known), self._flat(variables, 0.0), known)
+
+    def _flat(self, arrays: Mapping[str, Any], otherwise: float) -> np.ndarray:
+        """A number for every entry, from an array per sequence by variable."""
+        flat = np.full(self._copies.entries, otherwise, self._request.dtype)
+        for name, pieces in arrays.items():
+            for number, piece in enumerate(pieces):
+                self._copies.array(flat, name, number)[:, : piece.shape[1]] = dense(piece)
+        return flat
+
+    @property
+    def pace(self) -> int:
+        """How many sweeps to ask for at a time."""
+        return self._iteration.pace
+
+    def advance(self, stretch: Stretch) -> list[Errors]:
+        """Sweeps up to the first after which a criterion to stop is met; the errors after each."""
+        count = stretch.count if stretch.stall is None else 1  # whether it stalls is seen from outside
+        met = -np.ones_like(self._counted) if stretch.tolerance is None else self._counted * stretch.tolerance**2
+        return [self._errors(row) for row in self._iteration.advance(count, met)]
+
+    def _errors(self, figures: np.ndarray) -> Errors:
+        """The squared distance between the two sets stands for the divergence: it tends to zero, or to the least."""
+        squared, distance = figures[:-1].astype(float), float(figures[-1])
+        means = np.divide(squared, self._counted, out=np.zeros_like(squared), where=self._counted > 0)
+        return Errors(dict(zip(self._counts, np.sqrt(means).tolist(), strict=True)), distance, float(squared.sum()))
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        observed = self._request.observations.arrays.get(name)
+        if observed is not None and not any(map(has_hidden, observed)):
+            return [array.copy() for array in observed]
+        entries = self._iteration.entries()
+        entries[self._untouched] = np.nan
+        return [self._copies.array(entries, name, number).copy() for number in range(len(self._copies.blocks[name]))]
+
+    def parameter(self, name: str) -> Any:
+        """The matrix of a parameter."""
+        return self._parameters[name]
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on."""
+        return self._iteration.save()
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off."""
+        self._iteration.load(saved)
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+        self._iteration.close()
+
+
+def _start(request: Request) -> dict[str, Any]:
+    """Zero, but for what is given; parameters as they are known."""
+    return Start(
+        network=request.network,
+        observations=request.observations,
+        initial=request.initial,
+        learned=request.learned,
+        released=frozenset(),
+        scale=0.0,
+        dtype=request.dtype,
+        generator=request.generator(),
+    ).values()
