@@ -49,7 +49,7 @@ class JaxRun:
         fixed = fixed_variables(problem, self._layout)
         _refuse_sparse(problem, fixed)
         changing = tuple(variable.name for variable in network.variables if variable.name not in fixed)
-        self._plan = make_plan(problem, width, changing)
+        self._plan = make_plan(problem, self._layout, width, changing)
         start = start_values(self._plan, problem, self._layout)
         self._holding: dict[str, Any] = {name: np.True_ for name in problem.released if name in changing}
         before = {name: np.ones_like(values) for name, values in start.items()} if problem.accelerated else {}

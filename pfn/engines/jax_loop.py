@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
-from pfn.engines.jax_arrays import Array
+from pfn.engines.jax_arrays import Array, stack
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_equations import Values
-from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan
+from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan, stacked
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
 from pfn.engines.stretch import STALL_SWEEPS, stalled
@@ -50,6 +49,7 @@ class _Loop(NamedTuple):
     before: Array
     errors: Array  # by sweep: the RMSE of every equation, the divergence, the squared error
     met: Array  # whether a criterion to stop is met
+    fresh: Values  # W S of every equation, where the next sweep begins with these values
 
 
 @partial(jax.jit, static_argnames="plan")
@@ -65,32 +65,48 @@ def advance(
         if plan.accelerated:
             kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
         values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
-        values = sweep.up(values, number, control.sparseness[loop.done])
-        values, reconstructions = sweep.down(values)
-        found = sweep.errors(values, reconstructions)
+        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
+        values, R = sweep.down(values)
+        found = sweep.errors(values, R)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now)
         met = _met(control, loop.done, found, errors)
-        return _Loop(loop.done + 1, State(pack(values), previous), steps, now, errors, met)
+        return _Loop(
+            loop.done + 1, State(pack(values), previous), steps, now, errors, met, {} if plan.accelerated else R
+        )
 
     pack, unpack = _packing(plan, state.values)
     movable = pack(data.movable) if plan.accelerated else {}
     kept = State(pack(state.values), pack(state.previous) if plan.accelerated else {})
     room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0))
+    fresh = {} if plan.accelerated else sweep.reconstructions(state.values)
+    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
     end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, body, start)
     before = unpack(end.state.previous) if plan.accelerated else {}
     return State(unpack(end.state.values), before), end.errors, end.done
 
 
 def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
-    """How values are kept between sweeps: small ones in one array, so that momentum is one call; and back."""
-    small = sum(array.size for array in values.values()) <= MERGED_ENTRIES
-    if not small or any(matrix.every > 1 for matrix in plan.matrices):
+    """How values are kept between sweeps: small variables on top of each other, so that momentum is one call; and back.
+
+    Parents of one equation lie together, so that stacking them takes no time.
+    """
+    parents = [parent.variable.name for equation in plan.equations for parent in equation.parents]
+    names = [name for name in dict.fromkeys([*parents, *plan.changing]) if name in plan.changing]
+    if sum(values[name].size for name in names) > MERGED_ENTRIES:
         return dict, dict
-    _, unravel = ravel_pytree(values)
-    return lambda values: {"all": ravel_pytree(dict(values))[0]}, lambda kept: unravel(kept["all"])
+    rows = dict(zip(names, stacked(values[name].shape[0] for name in names), strict=True))
+
+    def pack(values: Mapping[str, Any]) -> dict[str, Any]:
+        others = {name: array for name, array in values.items() if name not in rows}
+        return {"variables": stack([values[name] for name in names]), **others}
+
+    def unpack(kept: Mapping[str, Any]) -> dict[str, Any]:
+        others = {name: array for name, array in kept.items() if name != "variables"}
+        return others | {name: kept["variables"][where] for name, where in rows.items()}
+
+    return (pack, unpack) if names else (dict, dict)
 
 
 def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
@@ -119,7 +135,7 @@ def fit_levels(
     for level, own in zip(plan.levels, counts, strict=True):
 
         def body(number: Array, values: Values, level: Level = level, own: Mapping[str, Counts] = own) -> Values:
-            return dict(sweep.fit_level(values, number, sparseness, level, own))
+            return dict(sweep.fit_level(values, sweep.turn(number, sparseness, {}), level, own))
 
         values = jax.lax.fori_loop(0, rounds, body, values)
     return dict(sweep.down(values)[0])
