@@ -24,11 +24,12 @@ class Observed(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Per column of an equation, and per row if it is several: how often it counts, zero where it does not hold.
+    """Per column of an equation, and per row if it is several: where it holds, and how often it counts.
 
     Where a parent exists too: for each of them, or for all on top of each other if it is several.
     """
 
+    live: Any
     counts: Any
     parents: tuple[Any, ...]
 
@@ -119,12 +120,14 @@ def _counts(equation: Factorization, problem: Problem, layout: Layout) -> np.nda
 
 def _columns(equation: Equation, problem: Problem, layout: Layout) -> Columns:
     declared = [e for name in equation.names for e in layout.network.factorizations if e.name == name]
+    live = np.array([_live(e, layout) for e in declared], problem.dtype)
     counts = np.array([_counts(e, problem, layout) for e in declared], problem.dtype)
     exists = np.array([_live(e, layout, parent.lag) > 0 for e in declared for parent in e.parents])
     if len(declared) == 1:
-        return Columns(counts[0], tuple(exists))
+        return Columns(live[0], counts[0], tuple(exists))
     sizes = [parent.variable.size for parent in equation.parents]
-    return Columns(np.repeat(counts, equation.heights, axis=0), (np.repeat(exists, sizes, axis=0),))
+    live, counts = (np.repeat(rows, equation.heights, axis=0) for rows in (live, counts))
+    return Columns(live, counts, (np.repeat(exists, sizes, axis=0),))
 
 
 def level_counts(plan: Plan, problem: Problem, layout: Layout) -> list[dict[str, Counts]]:

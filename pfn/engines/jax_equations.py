@@ -111,10 +111,10 @@ class Equations:
         return self.data.known["stored " + " ".join(block.parameters)] if owner is None else values[owner.name]
 
     def fields(self, equation: Equation, values: Values, R: Array) -> tuple[Array, Array | None]:
-        """A, and B where it is not a matrix of ones; columns where the equation does not hold may hold anything."""
-        plan = self.plan
+        """A, and B where it is not a matrix of ones; zero where the equation does not hold."""
+        plan, live = self.plan, self.data.columns[equation.name].live
         A = plan.divergence.numerator_field(self.children(equation, values), R, plan.epsilon, xp=ARRAYS)
-        return A, None if plan.divergence.unit_denominator else R
+        return A * live, None if plan.divergence.unit_denominator else R
 
     def _reconstruction(self, equation: Equation, values: Values, turn: Turn) -> Array:
         """R = W S as updates use it."""

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from pfn.engines.jax_arrays import Array, stack
+from pfn.engines.jax_arrays import Array
 from pfn.engines.jax_data import Data
+from pfn.engines.jax_devices import Devices
 from pfn.engines.jax_equations import Values
 from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan, stacked
 from pfn.engines.jax_sweep import Sweep
@@ -52,12 +53,15 @@ class _Loop(NamedTuple):
     fresh: Values  # W S of every equation, where the next sweep begins with these values
 
 
-@partial(jax.jit, static_argnames="plan")
+@partial(jax.jit, static_argnames=("plan", "unasked"))
 def advance(
-    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control
+    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control, *, unasked: int
 ) -> tuple[State, Array, Array]:
-    """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done."""
-    sweep = Sweep(plan, data, holding)
+    """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done.
+
+    The criteria are looked at after every `unasked` sweeps.
+    """
+    sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
 
     def body(loop: _Loop) -> _Loop:
         number = control.first + loop.done
@@ -67,6 +71,7 @@ def advance(
         values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
+        values = devices.kept(values, plan.changing)
         found = sweep.errors(values, R)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
@@ -82,31 +87,35 @@ def advance(
     room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
     fresh = {} if plan.accelerated else sweep.reconstructions(state.values)
     start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
-    end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, body, start)
+
+    def several(loop: _Loop) -> _Loop:
+        return jax.lax.fori_loop(0, unasked, lambda _, loop: body(loop), loop) if unasked > 1 else body(loop)
+
+    end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, start)
     before = unpack(end.state.previous) if plan.accelerated else {}
-    return State(unpack(end.state.values), before), end.errors, end.done
+    ends = (devices.kept(arrays, plan.changing) for arrays in (unpack(end.state.values), before))
+    return State(*ends), end.errors, end.done
 
 
 def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
-    """How values are kept between sweeps: small variables on top of each other, so that momentum is one call; and back.
-
-    Parents of one equation lie together, so that stacking them takes no time.
-    """
+    """How values are kept between sweeps: small variables as one flat array, so that momentum is one loop; and back."""
     parents = [parent.variable.name for equation in plan.equations for parent in equation.parents]
     names = [name for name in dict.fromkeys([*parents, *plan.changing]) if name in plan.changing]
-    if sum(values[name].size for name in names) > MERGED_ENTRIES:
+    sizes = [values[name].size for name in names]
+    if not plan.accelerated or not names or plan.mesh is not None or sum(sizes) > MERGED_ENTRIES:
         return dict, dict
-    rows = dict(zip(names, stacked(values[name].shape[0] for name in names), strict=True))
+    places = dict(zip(names, stacked(sizes), strict=True))
 
     def pack(values: Mapping[str, Any]) -> dict[str, Any]:
-        others = {name: array for name, array in values.items() if name not in rows}
-        return {"variables": stack([values[name] for name in names]), **others}
+        others = {name: array for name, array in values.items() if name not in places}
+        return {"variables": jnp.concatenate([values[name].ravel() for name in names]), **others}
 
     def unpack(kept: Mapping[str, Any]) -> dict[str, Any]:
         others = {name: array for name, array in kept.items() if name != "variables"}
-        return others | {name: kept["variables"][where] for name, where in rows.items()}
+        flat, shapes = kept["variables"], {name: values[name].shape for name in names}
+        return others | {name: flat[place].reshape(shapes[name]) for name, place in places.items()}
 
-    return (pack, unpack) if names else (dict, dict)
+    return pack, unpack
 
 
 def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
@@ -138,4 +147,4 @@ def fit_levels(
             return dict(sweep.fit_level(values, sweep.turn(number, sparseness, {}), level, own))
 
         values = jax.lax.fori_loop(0, rounds, body, values)
-    return dict(sweep.down(values)[0])
+    return Devices(plan.mesh).kept(sweep.down(values)[0], plan.changing)

@@ -27,14 +27,14 @@ SMALLEST_STEP = 8
 MERGED_ENTRIES = 1 << 15
 
 
-def padded(slots: int) -> int:
-    """The next of eight sizes per doubling: at most an eighth is added, but for small ones.
+def padded(slots: int, devices: int = 1) -> int:
+    """The next of eight sizes per doubling: at most an eighth is added, but for small ones. As many on every device.
 
     >>> [padded(slots) for slots in (0, 26, 622, 640, 65_000)]
     [8, 32, 640, 640, 65536]
     """
     step = max(SMALLEST_STEP, 1 << max(slots.bit_length() - 4, 0))
-    return max(1, -(-slots // step)) * step
+    return devices * -(-max(1, -(-slots // step)) * step // devices)
 
 
 class Block(NamedTuple):
@@ -115,6 +115,7 @@ class Plan:
     divergence: Divergence
     epsilon: float
     accelerated: bool
+    mesh: Any  # the devices over which columns are spread, or None
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
@@ -146,6 +147,7 @@ def make_plan(problem: Problem, layout: Layout, width: int, changing: tuple[str,
         divergence=problem.divergence,
         epsilon=problem.epsilon,
         accelerated=problem.accelerated,
+        mesh=problem.mesh,
     )
 
 

@@ -29,6 +29,8 @@ class Problem:
     accelerated: bool = False  # ratio momentum before every sweep
     smoothed: frozenset[str] = frozenset()  # equations that have sparseness in some sweep
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+    precision: str = "full"  # of products: "full", or "tf32"
+    mesh: Any = None  # the JAX devices over which columns are spread, if there are several
 
 
 def has_hidden(array: Any) -> bool:
