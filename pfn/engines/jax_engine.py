@@ -1,17 +1,16 @@
 """The JAX engine: sweeps compiled as one program, many of them in one call, on the device that JAX chooses."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import jax
 import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
+from pfn.engines.jax_devices import Devices, check_devices, has_accelerator, numbers
 from pfn.engines.jax_loop import Control, State, advance, fit_levels, statistics
 from pfn.engines.jax_plan import make_plan, padded
 from pfn.engines.layout import Layout
@@ -24,41 +23,41 @@ from pfn.updates.momentum import FLOORS
 # At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
 MOST_SWEEPS, SECONDS = 512, 0.1
 
+# So many in the first call, whose duration is not known yet, and in every call of several processes, which must agree.
+FIRST_SWEEPS = 16
 
-def has_accelerator() -> bool:
-    """Whether JAX computes on something else than the processor."""
-    return bool(jax.default_backend() != "cpu")
+# An accelerator that is asked after every sweep whether to go on waits for the question as long as for some products.
+SWEEPS_UNASKED = 4
 
-
-@contextmanager
-def _numbers() -> Iterator[None]:
-    """Double precision where asked for and products in full precision, here only: the user's settings stay."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        yield
+# The numbers of a run whose last axis is columns.
+_BY_COLUMNS = ("fixed", "observed", "columns", "parent_counts", "child_counts")
 
 
 class JaxRun:
     """A run of Algorithm 1 on a device."""
 
     def __init__(self, problem: Problem) -> None:
+        check_devices(problem)
+        self._problem, self._devices = problem, Devices(problem.mesh)
         network = problem.schedule.network
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         latest = max(child.lag for equation in network.factorizations for child in equation.children)
-        width = padded(sum(problem.lengths) + latest)  # what is shifted to the left must not come from elsewhere
+        # what is shifted to the left must not come from elsewhere, hence some columns more
+        width = padded(sum(problem.lengths) + latest, self._devices.count)
         self._layout = Layout(network, problem.lengths, given, width)
         fixed = fixed_variables(problem, self._layout)
         _refuse_sparse(problem, fixed)
         changing = tuple(variable.name for variable in network.variables if variable.name not in fixed)
-        self._plan = make_plan(problem, width, changing)
+        self._plan = make_plan(problem, self._layout, width, changing)
         start = start_values(self._plan, problem, self._layout)
         self._holding: dict[str, Any] = {name: np.True_ for name in problem.released if name in changing}
         before = {name: np.ones_like(values) for name, values in start.items()} if problem.accelerated else {}
-        with _numbers():
+        with numbers(problem.precision):
             data = make_data(self._plan, problem, self._layout, fixed, start)
-            self._data: Data | None = jax.device_put(data)
-            self._state: State = jax.device_put(State(start, before))
-        self._problem = problem
-        self._pace = 16
+            placed = self._devices.put(data._asdict() | {"movable": {}}, _BY_COLUMNS)
+            self._data: Data | None = Data(**placed | {"movable": self._devices.put(data.movable, changing)})
+            self._state = State(self._devices.put(start, changing), self._devices.put(before, changing))
+        self._pace = FIRST_SWEEPS
 
     @property
     def pace(self) -> int:
@@ -68,15 +67,20 @@ class JaxRun:
     def advance(self, stretch: Stretch) -> list[Errors]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
         begin = perf_counter()
-        with _numbers():
-            found = advance(self._plan, self._data, self._holding, self._state, self._control(stretch))
+        with numbers(self._problem.precision):
+            arguments = (self._plan, self._data, self._holding, self._state, self._control(stretch))
+            found = advance(*arguments, unasked=_unasked(stretch))
             self._state, errors, done = found[0], np.asarray(found[1]), int(found[2])
-        seconds = perf_counter() - begin
-        if seconds < SECONDS and stretch.count == self._pace:
+        self._adapt(stretch.count, perf_counter() - begin)
+        return [self._errors(row) for row in errors[:done].tolist()]
+
+    def _adapt(self, count: int, seconds: float) -> None:
+        if self._devices.several_processes:
+            return
+        if seconds < SECONDS and count == self._pace:
             self._pace = min(2 * self._pace, MOST_SWEEPS)
         elif seconds > 4 * SECONDS:
             self._pace = max(self._pace // 2, 1)
-        return [self._errors(row) for row in errors[:done].tolist()]
 
     def _errors(self, row: list[float]) -> Errors:
         return Errors(dict(zip(self._plan.names, row[:-2], strict=True)), row[-2], row[-1])
@@ -106,7 +110,7 @@ class JaxRun:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
         thetas = np.array([sparseness[name] for name in self._plan.smoothed], self._problem.dtype)
         counts = level_counts(self._plan, self._problem, self._layout)
-        with _numbers():
+        with numbers(self._problem.precision):
             levels = {"counts": counts, "rounds": np.int32(rounds), "sparseness": thetas}
             values = fit_levels(self._plan, self._data, self._holding, self._state.values, **levels)
         self._state = self._state._replace(values=values)
@@ -118,7 +122,7 @@ class JaxRun:
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now."""
-        with _numbers():
+        with numbers(self._problem.precision):
             sums = statistics(self._plan, self._data, self._state.values, dict(sparseness))
             found: dict[str, Statistics] = {}
             for name, matrix in self._plan.owners.items():
@@ -133,7 +137,7 @@ class JaxRun:
         if name not in self._state.values:
             assert observed is not None  # what does not change is observed throughout
             return [array.copy() for array in observed]
-        return values_by_sequence(np.asarray(self._state.values[name]), name, observed, self._layout)
+        return values_by_sequence(self._devices.fetched(self._state.values[name]), name, observed, self._layout)
 
     def parameter(self, name: str) -> Any:
         """The current matrix of a parameter."""
@@ -149,16 +153,17 @@ class JaxRun:
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
         # values before are lifted to the floor here, as the NumPy engine keeps them
-        before = {n: np.maximum(a, FLOORS[a.dtype]) for n, a in self._state.previous.items()}
-        return save({"now": self._state.values, "before": before}, self._layout)
+        now, previous = ({n: self._devices.fetched(a) for n, a in arrays.items()} for arrays in self._state)
+        before = {name: np.maximum(array, FLOORS[array.dtype]) for name, array in previous.items()}
+        return save({"now": now, "before": before}, self._layout)
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off, of this engine or another."""
-        loaded = State(*({name: np.array(a) for name, a in arrays.items()} for arrays in self._state))
+        loaded = State(*({n: np.array(self._devices.fetched(a)) for n, a in arrays.items()} for arrays in self._state))
         load("now", loaded.values, saved, self._layout)
         load("before", loaded.previous, saved, self._layout)
-        with _numbers():
-            self._state = jax.device_put(loaded)
+        with numbers(self._problem.precision):
+            self._state = State(*(self._devices.put(arrays, self._plan.changing) for arrays in loaded))
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""
@@ -166,6 +171,12 @@ class JaxRun:
         self._state = self._state._replace(previous={})
         known = {p.name: self._problem.start[p.name] for p in self._problem.schedule.network.parameters}
         self._problem = replace(self._problem, start=known)
+
+
+def _unasked(stretch: Stretch) -> int:
+    """After how many sweeps the criteria to stop are looked at."""
+    endless = stretch.tolerance is None and stretch.stall is None and stretch.count % SWEEPS_UNASKED == 0
+    return SWEEPS_UNASKED if endless and has_accelerator() else 1
 
 
 def _refuse_sparse(problem: Problem, fixed: Mapping[str, Any]) -> None:

@@ -25,6 +25,14 @@ class Statistics(NamedTuple):
         return Statistics(self.numerator + other.numerator, self.denominator + other.denominator)
 
 
+class Turn(NamedTuple):
+    """What a sweep is told: its number, and by equation the sparseness and, where it is known already, W S."""
+
+    number: Array
+    sparseness: Mapping[str, Any]
+    fresh: Values
+
+
 class Equations:
     """The formulas of equations on the values given."""
 
@@ -41,14 +49,17 @@ class Equations:
         return stack([self._slice(child, values) for child in equation.children])
 
     def parents(self, equation: Equation, values: Values, sparseness: Any = 0.0) -> Array:
-        """S, the stacked parents, smoothed where sparseness is asked for."""
+        """S, the stacked parents, smoothed where sparseness is asked for; zero where the equation does not hold."""
         exists = self.data.columns[equation.name].parents
         pieces = [self._slice(parent, values) for parent in equation.parents]
-        for place, parent in enumerate(equation.parents):
-            if parent.lag:
-                pieces[place] *= exists[place]
-        S: Array = smooth(stack(pieces), sparseness, xp=ARRAYS)
-        return S
+        if len(equation.names) > 1:
+            stacked = stack(pieces)
+            S = jnp.where(exists[0], stacked, 0) if any(equation.masked) else stacked
+        else:
+            kept = zip(pieces, equation.masked, exists, strict=True)
+            S = stack([jnp.where(mask, piece, 0) if masked else piece for piece, masked, mask in kept])
+        smoothed: Array = smooth(S, sparseness, xp=ARRAYS)
+        return smoothed
 
     def apply(self, equation: Equation, values: Values, S: Array) -> Array:
         """R = W S."""
@@ -99,17 +110,22 @@ class Equations:
         owner = self.plan.owners.get(block.parameters[0])
         return self.data.known["stored " + " ".join(block.parameters)] if owner is None else values[owner.name]
 
-    def fields(self, equation: Equation, values: Values, S: Array) -> tuple[Array, Array | None]:
+    def fields(self, equation: Equation, values: Values, R: Array) -> tuple[Array, Array | None]:
         """A, and B where it is not a matrix of ones; zero where the equation does not hold."""
         plan, live = self.plan, self.data.columns[equation.name].live
-        R = self.apply(equation, values, S)
         A = plan.divergence.numerator_field(self.children(equation, values), R, plan.epsilon, xp=ARRAYS)
-        return A * live, None if plan.divergence.unit_denominator else R * live
+        return A * live, None if plan.divergence.unit_denominator else R
 
-    def right_factors(self, equation: Equation, values: Values, sparseness: Any) -> Array:
+    def _reconstruction(self, equation: Equation, values: Values, turn: Turn) -> Array:
+        """R = W S as updates use it."""
+        if equation.name in turn.fresh:
+            return turn.fresh[equation.name]
+        return self.apply(equation, values, self.parents(equation, values, turn.sparseness[equation.names[0]]))
+
+    def right_factors(self, equation: Equation, values: Values, turn: Turn) -> Array:
         """What the stacked parents are to be multiplied by."""
-        epsilon = self.plan.epsilon
-        A, B = self.fields(equation, values, self.parents(equation, values, sparseness))
+        epsilon, sparseness = self.plan.epsilon, turn.sparseness[equation.names[0]]
+        A, B = self.fields(equation, values, self._reconstruction(equation, values, turn))
         numerator = smooth(self.adjoint(equation, values, A), sparseness, xp=ARRAYS)
         down = self.column_sums(equation, values) if B is None else self.adjoint(equation, values, B)
         denominator = smooth(down, sparseness, xp=ARRAYS) + epsilon
@@ -117,12 +133,12 @@ class Equations:
         return found
 
     def statistics(
-        self, equation: Equation, matrices: list[Matrix], values: Values, sparseness: Any
+        self, equation: Equation, matrices: list[Matrix], values: Values, turn: Turn
     ) -> dict[str, Statistics]:
         """By learned matrix: what this equation adds to the numerator and the denominator of its left update."""
         counts = self.data.columns[equation.name].counts
-        S = self.parents(equation, values, sparseness)
-        A, B = self.fields(equation, values, S)
+        S = self.parents(equation, values, turn.sparseness[equation.name])
+        A, B = self.fields(equation, values, self._reconstruction(equation, values, turn))
         found: dict[str, Statistics] = {}
         for matrix in matrices:
             for rows in _rows_of(matrix, equation):

@@ -1,26 +1,22 @@
 """Left updates in a compiled program: learned matrices from the statistics of their equations, then normalized."""
 
-from collections.abc import Mapping
 from functools import partial
 from itertools import product
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pfn.compiler import Step
 from pfn.engines.jax_arrays import ARRAYS, Array, Entries
-from pfn.engines.jax_equations import Equations, Statistics, Values
+from pfn.engines.jax_equations import Equations, Statistics, Turn, Values
 from pfn.engines.jax_plan import Equation, Matrix
 from pfn.updates import factor, normalize, pulled
 
 
-def learn(
-    step: Step, equations: Equations, values: Values, number: Array, sparseness: Mapping[str, Any]
-) -> dict[str, Array]:
+def learn(step: Step, equations: Equations, values: Values, turn: Turn) -> dict[str, Array]:
     """The left update of a step: a matrix that is learned every n sweeps changes in sweeps divisible by n."""
     matrices = [matrix for matrix in equations.plan.matrices if matrix.parameters[0] in step.targets]
-    update = partial(_update, step, equations, sparseness)
+    update = partial(_update, step, equations, turn)
     rhythms = sorted({matrix.every for matrix in matrices} - {1})
     if not rhythms:
         return update(matrices, values)
@@ -28,18 +24,16 @@ def learn(
     for pattern in product((False, True), repeat=len(rhythms)):
         due = {1} | {every for every, chosen in zip(rhythms, pattern, strict=True) if chosen}
         branches.append(partial(update, [matrix for matrix in matrices if matrix.every in due]))
-    index = sum((number % every == 0) << place for place, every in enumerate(reversed(rhythms)))
+    index = sum((turn.number % every == 0) << place for place, every in enumerate(reversed(rhythms)))
     found: dict[str, Array] = jax.lax.switch(index, branches, dict(values))
     return found
 
 
-def _update(
-    step: Step, equations: Equations, sparseness: Mapping[str, Any], due: list[Matrix], values: Values
-) -> dict[str, Array]:
+def _update(step: Step, equations: Equations, turn: Turn, due: list[Matrix], values: Values) -> dict[str, Array]:
     """Update the matrices that are due, and normalize them."""
     if not due:
         return dict(values)
-    found = statistics(step, equations, due, values, sparseness)
+    found = statistics(step, equations, turn, due, values)
     changed = {**values, **{m.name: _stepped(m, equations, values[m.name], found[m.name]) for m in due}}
     updated = {name for matrix in due for name in matrix.parameters}
     _normalize(step, equations, updated, changed)
@@ -47,12 +41,12 @@ def _update(
 
 
 def statistics(
-    step: Step, equations: Equations, due: list[Matrix], values: Values, sparseness: Mapping[str, Any]
+    step: Step, equations: Equations, turn: Turn, due: list[Matrix], values: Values
 ) -> dict[str, Statistics]:
     """By matrix that is due, the summed numerators and denominators of the equations of a step."""
     found: dict[str, Statistics] = {}
     for name in step.equations:
-        shares = equations.statistics(equations.plan.by_name[name], due, values, sparseness[name])
+        shares = equations.statistics(equations.plan.by_name[name], due, values, turn)
         found |= {key: found[key] + share if key in found else share for key, share in shares.items()}
     return found
 

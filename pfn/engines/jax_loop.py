@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
 from pfn.engines.jax_arrays import Array
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_equations import Equations, Statistics, Values
+from pfn.engines.jax_devices import Devices
+from pfn.engines.jax_equations import Equations, Statistics, Turn, Values
 from pfn.engines.jax_learning import statistics as learning_statistics
-from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan
+from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan, stacked
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
 from pfn.engines.stretch import STALL_SWEEPS, stalled
@@ -51,14 +51,18 @@ class _Loop(NamedTuple):
     before: Array
     errors: Array  # by sweep: the RMSE of every equation, the divergence, the squared error
     met: Array  # whether a criterion to stop is met
+    fresh: Values  # W S of every equation, where the next sweep begins with these values
 
 
-@partial(jax.jit, static_argnames="plan")
+@partial(jax.jit, static_argnames=("plan", "unasked"))
 def advance(
-    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control
+    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control, *, unasked: int
 ) -> tuple[State, Array, Array]:
-    """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done."""
-    sweep = Sweep(plan, data, holding)
+    """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done.
+
+    The criteria are looked at after every `unasked` sweeps.
+    """
+    sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
 
     def body(loop: _Loop) -> _Loop:
         number = control.first + loop.done
@@ -66,32 +70,53 @@ def advance(
         if plan.accelerated:
             kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
         values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
-        values = sweep.up(values, number, control.sparseness[loop.done])
-        values, reconstructions = sweep.down(values)
-        found = sweep.errors(values, reconstructions)
+        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
+        values, R = sweep.down(values)
+        values = devices.kept(values, plan.changing)
+        found = sweep.errors(values, R)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now)
         met = _met(control, loop.done, found, errors)
-        return _Loop(loop.done + 1, State(pack(values), previous), steps, now, errors, met)
+        return _Loop(
+            loop.done + 1, State(pack(values), previous), steps, now, errors, met, {} if plan.accelerated else R
+        )
 
     pack, unpack = _packing(plan, state.values)
     movable = pack(data.movable) if plan.accelerated else {}
     kept = State(pack(state.values), pack(state.previous) if plan.accelerated else {})
     room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0))
-    end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, body, start)
+    fresh = {} if plan.accelerated else sweep.reconstructions(state.values)
+    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
+
+    def several(loop: _Loop) -> _Loop:
+        return jax.lax.fori_loop(0, unasked, lambda _, loop: body(loop), loop) if unasked > 1 else body(loop)
+
+    end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, start)
     before = unpack(end.state.previous) if plan.accelerated else {}
-    return State(unpack(end.state.values), before), end.errors, end.done
+    ends = (devices.kept(arrays, plan.changing) for arrays in (unpack(end.state.values), before))
+    return State(*ends), end.errors, end.done
 
 
 def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
-    """How values are kept between sweeps: small ones in one array, so that momentum is one call; and back."""
-    small = sum(array.size for array in values.values()) <= MERGED_ENTRIES
-    if not small or any(matrix.every > 1 for matrix in plan.matrices):
+    """How values are kept between sweeps: small variables as one flat array, so that momentum is one loop; and back."""
+    parents = [parent.variable.name for equation in plan.equations for parent in equation.parents]
+    names = [name for name in dict.fromkeys([*parents, *plan.changing]) if name in plan.changing]
+    sizes = [values[name].size for name in names]
+    if not plan.accelerated or not names or plan.mesh is not None or sum(sizes) > MERGED_ENTRIES:
         return dict, dict
-    _, unravel = ravel_pytree(values)
-    return lambda values: {"all": ravel_pytree(dict(values))[0]}, lambda kept: unravel(kept["all"])
+    places = dict(zip(names, stacked(sizes), strict=True))
+
+    def pack(values: Mapping[str, Any]) -> dict[str, Any]:
+        others = {name: array for name, array in values.items() if name not in places}
+        return {"variables": jnp.concatenate([values[name].ravel() for name in names]), **others}
+
+    def unpack(kept: Mapping[str, Any]) -> dict[str, Any]:
+        others = {name: array for name, array in kept.items() if name != "variables"}
+        flat, shapes = kept["variables"], {name: values[name].shape for name in names}
+        return others | {name: flat[place].reshape(shapes[name]) for name, place in places.items()}
+
+    return pack, unpack
 
 
 def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
@@ -108,9 +133,10 @@ def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
 def statistics(plan: Plan, data: Data, values: Values, sparseness: Mapping[str, Any]) -> dict[str, Statistics]:
     """By learned matrix, the numerator and denominator that its next left update would have."""
     equations, found = Equations(plan, data), dict[str, Statistics]()
+    turn = Turn(jnp.int32(0), sparseness, fresh={})
     for step in (step for level in plan.levels for step in level.learning):
         matrices = [matrix for matrix in plan.matrices if matrix.parameters[0] in step.targets]
-        found |= learning_statistics(step, equations, matrices, values, sparseness)
+        found |= learning_statistics(step, equations, turn, matrices, values)
     return found
 
 
@@ -130,7 +156,7 @@ def fit_levels(
     for level, own in zip(plan.levels, counts, strict=True):
 
         def body(number: Array, values: Values, level: Level = level, own: Mapping[str, Counts] = own) -> Values:
-            return dict(sweep.fit_level(values, number, sparseness, level, own))
+            return dict(sweep.fit_level(values, sweep.turn(number, sparseness, {}), level, own))
 
         values = jax.lax.fori_loop(0, rounds, body, values)
-    return dict(sweep.down(values)[0])
+    return Devices(plan.mesh).kept(sweep.down(values)[0], plan.changing)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from pfn.compiler import Step
 from pfn.engines.jax_gathers import gathers_pay
+from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit, make_units
 from pfn.engines.problem import Problem
 from pfn.network import Factorization, Network, Slice
@@ -26,14 +27,14 @@ SMALLEST_STEP = 8
 MERGED_ENTRIES = 1 << 15
 
 
-def padded(slots: int) -> int:
-    """The next of eight sizes per doubling: at most an eighth is added, but for small ones.
+def padded(slots: int, devices: int = 1) -> int:
+    """The next of eight sizes per doubling: at most an eighth is added, but for small ones. As many on every device.
 
     >>> [padded(slots) for slots in (0, 26, 622, 640, 65_000)]
     [8, 32, 640, 640, 65536]
     """
     step = max(SMALLEST_STEP, 1 << max(slots.bit_length() - 4, 0))
-    return max(1, -(-slots // step)) * step
+    return devices * -(-max(1, -(-slots // step)) * step // devices)
 
 
 class Block(NamedTuple):
@@ -52,6 +53,7 @@ class Equation(NamedTuple):
     children: tuple[Slice, ...]
     parents: tuple[Slice, ...]
     parameters: tuple[str, ...]
+    masked: tuple[bool, ...]  # by parent: whether it has values in columns where the equation does not hold
     blocks: tuple[Block, ...]
     normalize: str | None
     simple: bool  # every parent is hidden, has this copy only and no lag; every parameter is known
@@ -117,6 +119,7 @@ class Plan:
     divergence: Divergence
     epsilon: float
     accelerated: bool
+    mesh: Any  # the devices over which columns are spread, or None
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
@@ -134,12 +137,12 @@ class Plan:
         return {name: matrix for matrix in self.matrices for name in matrix.parameters}
 
 
-def make_plan(problem: Problem, width: int, changing: tuple[str, ...]) -> Plan:
+def make_plan(problem: Problem, layout: Layout, width: int, changing: tuple[str, ...]) -> Plan:
     """The plan of a problem in arrays of this width."""
     network, units = problem.schedule.network, make_units(problem)
     numbers = sorted({step.level for step in problem.schedule.up})
     return Plan(
-        levels=tuple(_level(number, units, problem, width, changing) for number in numbers),
+        levels=tuple(_level(number, units, problem, layout, changing) for number in numbers),
         names=tuple(e.name for e in network.factorizations),
         matrices=tuple(_matrix(unit) for unit in units),
         changing=changing,
@@ -148,18 +151,19 @@ def make_plan(problem: Problem, width: int, changing: tuple[str, ...]) -> Plan:
         divergence=problem.divergence,
         epsilon=problem.epsilon,
         accelerated=problem.accelerated,
+        mesh=problem.mesh,
     )
 
 
-def _level(number: int, units: list[Unit], problem: Problem, width: int, changing: tuple[str, ...]) -> Level:
+def _level(number: int, units: list[Unit], problem: Problem, layout: Layout, changing: tuple[str, ...]) -> Level:
     network, schedule = problem.schedule.network, problem.schedule
     steps = [step for step in schedule.steps if step.level == number]
     declared = [e for e in network.factorizations if network.level_of(e) == number]
-    equations = [_equation(e, units, problem, width, changing) for e in declared]
+    equations = [_equation(e, units, problem, layout, changing) for e in declared]
     learned = {p.name for unit in units for p in unit.parameters}
     children = [step.targets[0] for step in steps if step.action == "average children"]
     return Level(
-        equations=tuple(_merged(equations, problem, width)),
+        equations=tuple(_merged(equations, problem, layout)),
         learning=tuple(s for s in steps if s.action == "left update" and learned & set(s.targets)),
         parents=tuple(s.targets[0] for s in steps if s.action == "average parents"),
         children=tuple(name for name in children if name in changing),
@@ -173,7 +177,7 @@ def _matrix(unit: Unit) -> Matrix:
 
 
 def _equation(
-    declared: Factorization, units: list[Unit], problem: Problem, width: int, changing: tuple[str, ...]
+    declared: Factorization, units: list[Unit], problem: Problem, layout: Layout, changing: tuple[str, ...]
 ) -> Equation:
     return Equation(
         names=(declared.name,),
@@ -181,15 +185,17 @@ def _equation(
         children=declared.children,
         parents=declared.parents,
         parameters=tuple(p.name for p in declared.parameters),
-        blocks=tuple(_blocks(declared, width, units, problem)),
+        masked=tuple(_is_masked(declared, parent, layout) for parent in declared.parents),
+        blocks=tuple(_blocks(declared, layout, units, problem)),
         normalize=declared.normalize,
         simple=_is_simple(declared, problem, changing),
     )
 
 
-def _blocks(declared: Factorization, width: int, units: list[Unit], problem: Problem) -> list[Block]:
+def _blocks(declared: Factorization, layout: Layout, units: list[Unit], problem: Problem) -> list[Block]:
     """One product for adjacent dense terms, one for every sparse term."""
     patterns = {p.name: unit.pattern for unit in units for p in unit.parameters}
+    width = layout.width(declared.parents[0].variable.name)
     blocks: list[Block] = []
     for rows, parameter in zip(stacked(p.variable.size for p in declared.parents), declared.parameters, strict=True):
         name = parameter.name
@@ -200,6 +206,14 @@ def _blocks(declared: Factorization, width: int, units: list[Unit], problem: Pro
         else:
             blocks.append(Block((rows.start, rows.stop), (name,), sparse))
     return blocks
+
+
+def _is_masked(declared: Factorization, parent: Slice, layout: Layout) -> bool:
+    """Whether a parent slice has values in columns where the equation does not hold."""
+    return bool(parent.lag) or any(
+        layout.columns_of(parent.variable.name, sequence).stop > layout.columns(sequence).equations[declared.name]
+        for sequence in range(len(layout.lengths))
+    )
 
 
 def _stays_sparse(value: Any, columns: int) -> bool:
@@ -219,10 +233,11 @@ def _is_simple(declared: Factorization, problem: Problem, changing: tuple[str, .
     )
 
 
-def _merged(equations: list[Equation], problem: Problem, width: int) -> list[Equation]:
+def _merged(equations: list[Equation], problem: Problem, layout: Layout) -> list[Equation]:
     """The equations of a level, the small simple ones as one whose matrix has theirs along its diagonal."""
     small = [e for e in equations if e.simple and len(e.parents) == 1 and not set(e.names) & problem.smoothed]
-    if len(small) < 2 or sum(sum(e.heights) for e in small) * width > MERGED_ENTRIES:
+    rows = sum(sum(e.heights) for e in small)
+    if len(small) < 2 or rows * layout.width(small[0].parents[0].variable.name) > MERGED_ENTRIES:
         return equations
     parameters = tuple(name for e in small for name in e.parameters)
     parents = tuple(parent for e in small for parent in e.parents)
@@ -232,6 +247,7 @@ def _merged(equations: list[Equation], problem: Problem, width: int) -> list[Equ
         children=tuple(child for e in small for child in e.children),
         parents=parents,
         parameters=parameters,
+        masked=tuple(masked for e in small for masked in e.masked),
         blocks=(Block((0, sum(p.variable.size for p in parents)), parameters, sparse=True),),
         normalize=None,
         simple=True,

@@ -1,14 +1,13 @@
 """One sweep as a pure function of the values, to be compiled: up, down, and the errors after it."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from pfn.engines.jax_arrays import ARRAYS, Array, shift
+from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_equations import Equations, Values
+from pfn.engines.jax_equations import Equations, Turn, Values
 from pfn.engines.jax_learning import learn
 from pfn.engines.jax_plan import Equation, Level, Plan
 from pfn.engines.means import Counts
@@ -50,50 +49,51 @@ class Sweep:
             before[name] = jnp.where(due, now, previous[name]) if name in rhythms else now
         return moved, before
 
-    def up(self, values: Values, number: Array, sparseness: Array) -> Values:
+    def up(self, values: Values, turn: Turn) -> Values:
         """The upward pass."""
         contributions: Contributions = {}
         for level in self._plan.levels:
-            values = self._update(values, contributions, number, sparseness, level)
+            values = self._update(values, contributions, turn, level)
             values = self._average(values, contributions, level.parents, self._data.parent_counts)
         return values
 
-    def fit_level(
-        self, values: Values, number: Array, sparseness: Array, level: Level, counts: Mapping[str, Counts]
-    ) -> Values:
+    def fit_level(self, values: Values, turn: Turn, level: Level, counts: Mapping[str, Counts]) -> Values:
         """One round of updates of a level, averaged over its copies alone."""
         contributions: Contributions = {}
-        values = self._update(values, contributions, number, sparseness, level)
+        values = self._update(values, contributions, turn, level)
         return self._average(values, contributions, list(contributions), counts)
 
-    def _update(
-        self, values: Values, contributions: Contributions, number: Array, sparseness: Array, level: Level
-    ) -> Values:
-        """The left updates of a level, then its right updates, whose factors are added to the contributions."""
+    def turn(self, number: Array, sparseness: Array, fresh: Values) -> Turn:
+        """What a sweep is told; `fresh` has W S of every equation, or of none."""
         smoothed = self._plan.smoothed
         thetas = {name: sparseness[smoothed.index(name)] if name in smoothed else 0.0 for name in self._plan.names}
+        return Turn(number, thetas, {name: R for name, R in fresh.items() if name not in smoothed})
+
+    def _update(self, values: Values, contributions: Contributions, turn: Turn, level: Level) -> Values:
+        """The left updates of a level, then its right updates, whose factors are added to the contributions."""
         for step in level.learning:
-            values = learn(step, self._equations, values, number, thetas)
+            values = learn(step, self._equations, values, turn)
+        stale = {e.name for e in level.equations if any(name in self._plan.owners for name in e.parameters)}
+        turn = turn._replace(fresh={name: R for name, R in turn.fresh.items() if name not in stale})
         changed: dict[str, Array] = {}
         for equation in level.equations:
-            theta = thetas[equation.names[0]]
             if equation.simple:
-                changed |= self._updated_parents(equation, values, theta)
+                changed |= self._updated_parents(equation, values, turn)
             elif any(parent.variable.name in values for parent in equation.parents):
-                self._contribute(equation, values, theta, contributions)
+                self._contribute(equation, values, turn, contributions)
         return {**values, **changed}
 
-    def _updated_parents(self, equation: Equation, values: Values, theta: Any) -> dict[str, Array]:
+    def _updated_parents(self, equation: Equation, values: Values, turn: Turn) -> dict[str, Array]:
         """The parents of a simple equation: with one copy each there is nothing to average."""
-        factors = self._equations.right_factors(equation, values, theta)
-        exists = self._data.columns[equation.name].parents[0]
-        S = self._equations.parents(equation, values)
-        new = S * jnp.where(exists, factors, 1)
-        named = zip((parent.variable.name for parent in equation.parents), equation.parent_rows, strict=True)
-        return {name: self._restored(name, new[rows]) for name, rows in named}
+        factors = self._equations.right_factors(equation, values, turn)
+        if any(equation.masked):
+            factors = jnp.where(self._data.columns[equation.name].parents[0], factors, 1)
+        names = [parent.variable.name for parent in equation.parents]
+        new = stack([values[name] for name in names]) * factors
+        return {name: self._restored(name, new[rows]) for name, rows in zip(names, equation.parent_rows, strict=True)}
 
-    def _contribute(self, equation: Equation, values: Values, theta: Any, contributions: Contributions) -> None:
-        factors = self._equations.right_factors(equation, values, theta)
+    def _contribute(self, equation: Equation, values: Values, turn: Turn, contributions: Contributions) -> None:
+        factors = self._equations.right_factors(equation, values, turn)
         exists = self._data.columns[equation.name].parents
         for parent, rows, mask in zip(equation.parents, equation.parent_rows, exists, strict=True):
             name = parent.variable.name
@@ -117,11 +117,17 @@ class Sweep:
         reconstructions: dict[str, Array] = {}
         for level in reversed(self._plan.levels):
             for equation in level.equations:
-                R = self._equations.apply(equation, values, self._equations.parents(equation, values))
-                reconstructions[equation.name] = R * self._data.columns[equation.name].live
+                reconstructions[equation.name] = self._reconstruction(equation, values)
             changed = {name: self._child_mean(name, values, reconstructions) for name in level.children}
             values = {**values, **changed}
         return values, reconstructions
+
+    def reconstructions(self, values: Values) -> dict[str, Array]:
+        """W S of every equation."""
+        return {equation.name: self._reconstruction(equation, values) for equation in self._plan.equations}
+
+    def _reconstruction(self, equation: Equation, values: Values) -> Array:
+        return self._equations.apply(equation, values, self._equations.parents(equation, values))
 
     def _child_mean(self, name: str, values: Values, reconstructions: Mapping[str, Array]) -> Array:
         """The mean of the copies of a variable as a child."""
@@ -139,7 +145,7 @@ class Sweep:
         divergences: list[Array] = []
         for equation in self._plan.equations:
             columns, R = self._data.columns[equation.name], reconstructions[equation.name]
-            error = (self._equations.children(equation, values) - R) * columns.live
+            error = self._equations.children(equation, values) - R
             terms = self._plan.divergence.value(error, R, self._plan.epsilon, xp=ARRAYS)
             squares |= zip(equation.names, _sums(error * error, columns.counts, equation.heights), strict=True)
             divergences += _sums(terms, columns.counts, equation.heights)

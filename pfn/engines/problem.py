@@ -30,6 +30,8 @@ class Problem:
     smoothed: frozenset[str] = frozenset()  # equations that have sparseness in some sweep
     past: Mapping[str, "Statistics"] = field(default_factory=dict)  # by learned parameter: of data seen before
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+    precision: str = "full"  # of products: "full", or "tf32"
+    mesh: Any = None  # the JAX devices over which columns are spread, if there are several
 
 
 class Statistics(NamedTuple):

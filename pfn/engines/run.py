@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing import parent_process
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,12 +61,15 @@ def make_run(engine: str, problem: Problem) -> Run:
     return run
 
 
-def choose_engine(engine: str, multiplications: float) -> str:
-    """The engine meant: "auto" goes by the size of the whole run, by what is installed and by the device."""
+def choose_engine(engine: str, multiplications: float, *, alone: bool = True) -> str:
+    """The engine meant: "auto" goes by the size of the whole run, by what is installed and by the device.
+
+    Runs that are not alone would each take hold of the same device and most of its memory, so that they get NumPy.
+    """
     if engine != "auto":
         return engine
-    worth_it = multiplications > WORTH_COMPILING and is_installed("jax")
-    return "jax" if worth_it and import_module("pfn.engines.jax_engine").has_accelerator() else "numpy"
+    worth_it = alone and parent_process() is None and multiplications > WORTH_COMPILING and is_installed("jax")
+    return "jax" if worth_it and import_module("pfn.engines.jax_devices").has_accelerator() else "numpy"
 
 
 def is_installed(engine: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from pfn.engines import choose_engine, is_installed
 from pfn.errors import DataError, FileError, OptionError
@@ -30,6 +30,7 @@ from pfn.solve.start import named_initial
 # Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
 ITERATIONS = 1000
 ENGINES = ("numpy", "jax", "auto")
+PRECISIONS = ("full", "tf32")
 
 
 def infer(
@@ -46,6 +47,8 @@ def infer(
     weights: Mapping[Any, Any] | None = None,
     engine: str = "auto",
     dtype: Any = "float64",
+    precision: str = "full",
+    mesh: Any = None,
     progress: bool | None = None,
     callback: Callback | None = None,
     checkpoint: str | PathLike[str] | None = None,
@@ -85,6 +88,8 @@ def learn(
     weights: Mapping[Any, Any] | None = None,
     engine: str = "auto",
     dtype: Any = "float64",
+    precision: str = "full",
+    mesh: Any = None,
     progress: bool | None = None,
     callback: Callback | None = None,
     checkpoint: str | PathLike[str] | None = None,
@@ -126,7 +131,7 @@ def _ask(
     check_is_network(network)
     chosen = as_method(method)
     chosen.check(network)
-    common["engine"] = _engine(chosen, common["engine"])
+    common["engine"] = _engine_of(chosen, common["engine"])
     check_count(restarts, "restarts", 1)
     if restarts > 1 and not getattr(chosen, "restartable", True):
         raise OptionError(f"{type(chosen).__name__} is one solve: restarts would find the same. Leave restarts out.")
@@ -142,12 +147,14 @@ def _ask(
             answer = learn_in_batches(request, chosen, data, batches or Batches(), partial)
         return make_result(request, chosen, answer, restarts)
     with Interruption() as interruption, bar:
-        request = make_request(network, data, common, learning=learning, bar=bar, interruption=interruption)
+        request = make_request(
+            network, data, common, learning=learning, bar=bar, interruption=interruption, restarts=restarts
+        )
         answer = _best(_runs(chosen, request, restarts), interruption)
     return make_result(request, chosen, answer, restarts)
 
 
-def _engine(method: Method, engine: Any) -> Any:
+def _engine_of(method: Method, engine: Any) -> Any:
     """The engine asked for, or the only one that the method has."""
     engines = getattr(method, "engines", ENGINES)
     if engine in engines or engine not in ENGINES:
@@ -165,8 +172,10 @@ def make_request(
     learning: bool,
     bar: Bar,
     interruption: Interruption,
+    restarts: int = 1,
 ) -> Request:
     """The question, checked; `common` has all options but the method, restarts and progress."""
+    common = {"precision": "full", "mesh": None} | common
     _check_common(common)
     dtype = as_dtype(common["dtype"])
     observations = data if data is NOTHING else check_observations(network, data, dtype)
@@ -179,7 +188,7 @@ def make_request(
         initial=named_initial(network, common["initial"]),
         weights=_weights(network, common["weights"], observations),
         dtype=dtype,
-        engine=choose_engine(common["engine"], common["iterations"] * _dense_work(network, observations)),
+        engine=_engine(common, common["iterations"] * _dense_work(network, observations), restarts),
         restart=0,
         bar=bar,
         interruption=interruption,
@@ -188,7 +197,7 @@ def make_request(
     )
 
 
-_PASSED_ON = ("iterations", "tolerance", "stall", "seed", "callback", "checkpoint_every")
+_PASSED_ON = ("iterations", "tolerance", "stall", "seed", "callback", "checkpoint_every", "precision", "mesh")
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
@@ -200,14 +209,36 @@ def _check_common(common: Mapping[str, Any]) -> None:
             check_number(common[option], option, 0.0, None)
     if common["engine"] not in ENGINES:
         raise OptionError(f"engine must be one of {', '.join(map(repr, ENGINES))}, found {common['engine']!r}.")
-    if not is_installed(common["engine"]):
+    if common["precision"] not in PRECISIONS:
         raise OptionError(
-            "engine='jax' needs jax, which is not installed. Run: pip install 'positive-factor-networks[jax]'"
+            f"precision must be one of {', '.join(map(repr, PRECISIONS))}, found {common['precision']!r}."
         )
+    if common["precision"] == "tf32" and as_dtype(common["dtype"]) != np.float32:
+        raise OptionError(f"precision='tf32' needs dtype='float32', found {as_dtype(common['dtype'])}.")
+    _check_installed(common["engine"])
     if common["callback"] is not None and not callable(common["callback"]):
         raise OptionError(
             f"callback must be a function (iteration, values) -> whether to stop, found {common['callback']!r}."
         )
+
+
+def _check_installed(engine: str) -> None:
+    if not is_installed(engine):
+        raise OptionError(
+            "engine='jax' needs jax, which is not installed. Run: pip install 'positive-factor-networks[jax]'"
+        )
+
+
+def _engine(common: Mapping[str, Any], multiplications: float, restarts: int) -> str:
+    """The engine meant; what only JAX can do means JAX."""
+    wishes = {"precision='tf32'": common["precision"] == "tf32", "a mesh": common["mesh"] is not None}
+    asked = [wish for wish, wanted in wishes.items() if wanted]
+    if asked and common["engine"] == "numpy":
+        raise OptionError(f"{asked[0]} needs engine='jax', found engine='numpy'.")
+    if asked:
+        _check_installed("jax")
+    alone = restarts == 1 or effective_n_jobs() == 1
+    return "jax" if asked else choose_engine(common["engine"], multiplications, alone=alone)
 
 
 def _dense_work(network: Network, observations: Observations) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import Errors, Stretch, dense, has_hidden
+from pfn.engines import Errors, Statistics, Stretch, dense, has_hidden
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
 from pfn.network import Factorization
@@ -123,6 +123,10 @@ class ConsensusRun:
     def parameter(self, name: str) -> Any:
         """The matrix of a parameter."""
         return self._parameters[name]
+
+    def statistics(self, _sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """None: nothing is learned."""
+        return {}
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""

@@ -84,6 +84,8 @@ def _problem(request: Request, method: "Propagate") -> Problem:
         accelerated=method.acceleration is not None,
         smoothed=_smoothed(request, method),
         dtype=request.dtype,
+        precision=request.precision,
+        mesh=request.mesh,
     )
 
 

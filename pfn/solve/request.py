@@ -33,6 +33,8 @@ class Request:
     restart: int
     dtype: np.dtype[Any]
     engine: str
+    precision: str
+    mesh: Any
     callback: Callback | None
     checkpoint: str | None
     checkpoint_every: int

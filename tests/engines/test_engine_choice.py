@@ -15,7 +15,7 @@ LARGE, SMALL = 10 * WORTH_COMPILING, WORTH_COMPILING / 10
 @pytest.fixture(params=[True, False], ids=["accelerator", "processor"])
 def accelerator(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     pytest.importorskip("jax", reason="jax is not installed")
-    monkeypatch.setattr("pfn.engines.jax_engine.has_accelerator", lambda: request.param)
+    monkeypatch.setattr("pfn.engines.jax_devices.has_accelerator", lambda: request.param)
     return bool(request.param)
 
 
@@ -42,7 +42,8 @@ def test_the_size_is_that_of_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> N
     """5 products × 4 × 3 entries × 10 columns × the sweeps asked for; sparse data stay with NumPy."""
     found: list[float] = []
 
-    def note(_engine: str, size: float) -> str:
+    def note(_engine: str, size: float, *, alone: bool) -> str:
+        assert alone
         found.append(size)
         return "numpy"
 
