@@ -92,6 +92,11 @@ class Shift(Parameter):
         super().__init__(name, sp.eye_array(size, k=-by))
         object.__setattr__(self, "by", by)
 
+    @property
+    def label(self) -> str:
+        """What arcs of the graph call it."""
+        return f"shift {self.by:+d}" if self.by else "I"
+
     def times(self, operand: str) -> str:
         """How a term of this parameter is written."""
         return f"shift({operand}, {self.by})" if self.by else operand
