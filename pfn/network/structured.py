@@ -27,7 +27,8 @@ class Diagonal(Parameter):
     def __init__(self, name: str, values: Any, *, learn: bool | None = None) -> None:
         numbers = _numbers(values, f"parameter {name}: a diagonal", "components")
         size = numbers if isinstance(numbers, int) else len(numbers)
-        value = None if isinstance(numbers, int) else sp.diags_array(numbers)
+        every = np.arange(size + 1)
+        value = None if isinstance(numbers, int) else sp.csr_array((numbers, every[:-1], every), (size, size))
         super().__init__(name, value, learn=learn, pattern=sp.eye_array(size, dtype=bool))
 
 
@@ -71,13 +72,16 @@ def _band(numbers: np.ndarray, offsets: list[int], first: int, shape: tuple[int,
 
 def _numbers(given: Any, what: str, of: str) -> Any:
     """A count, or a row of numbers; the numbers themselves are checked with the matrix that they make."""
-    if np.ndim(given) == 0:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.array([[]])
+    if array.ndim == 0:
         count = whole_number(given, f"{what}, given by its number of {of},")
         if count < 1:
             raise DeclarationError(f"{what} must have at least 1 of its {of}, found {count}.")
         return count
-    array = np.asarray(given)
-    if array.ndim != 1 or not array.size:
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "buif":
         raise DeclarationError(f"{what} must be a row of numbers, or how many {of} it has, found {shown(given)}.")
     return array
 
