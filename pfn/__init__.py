@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         OptionError,
         PfnError,
     )
-    from pfn.network import Factorization, Network, Parameter, Variable, t
+    from pfn.network import Convolution, Diagonal, Factorization, Network, Parameter, Variable, decay, shift, t
     from pfn.solve import (
         PAPER,
         Batches,
@@ -45,7 +45,17 @@ _ROOMS = {
         "OptionError",
         "PfnError",
     ),
-    "pfn.network": ("Factorization", "Network", "Parameter", "Variable", "t"),
+    "pfn.network": (
+        "Convolution",
+        "Diagonal",
+        "Factorization",
+        "Network",
+        "Parameter",
+        "Variable",
+        "decay",
+        "shift",
+        "t",
+    ),
     "pfn.compiler": ("Schedule", "compile_network"),
     "pfn.solve": (
         "PAPER",
@@ -70,8 +80,10 @@ __all__ = [
     "PAPER",
     "Batches",
     "Consensus",
+    "Convolution",
     "DataError",
     "DeclarationError",
+    "Diagonal",
     "Exact",
     "Factorization",
     "FileError",
@@ -89,6 +101,7 @@ __all__ = [
     "audio",
     "automata",
     "compile_network",
+    "decay",
     "infer",
     "learn",
     "load",
@@ -96,6 +109,7 @@ __all__ = [
     "paper",
     "plots",
     "ramp",
+    "shift",
     "solutions",
     "stream",
     "t",

@@ -1,15 +1,19 @@
 """One factorization equation: stacked children = sum of parameters times parents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Literal
 
 from pfn.errors import DeclarationError
+from pfn.network.matrices import all_columns_alike
 from pfn.network.parameter import Parameter
-from pfn.network.terms import Sum, Term, as_terms
+from pfn.network.structured import Shift, as_terms
+from pfn.network.sums import Sum, Summand
+from pfn.network.terms import Term
 from pfn.network.variable import Slice, Variable, as_slice, check_name
+from pfn.network.windows import windowed
 
 NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
 
@@ -32,7 +36,7 @@ class Factorization:
     def __init__(
         self,
         child: Slice | Variable | Sequence[Slice | Variable],
-        terms: Term | Sum | Literal[0],  # sum(terms) has this type; a sum of no terms is refused
+        terms: Summand | Sum | Literal[0],  # sum(terms) has this type; a sum of no terms is refused
         *,
         name: str | None = None,
         normalize: str | None = None,
@@ -97,9 +101,13 @@ def _check_children(equation: Factorization) -> None:
 
 
 def _check_parents(equation: Factorization) -> None:
-    for parent in equation.parents:
-        if equation.parents.count(parent) > 1:
-            raise DeclarationError(f"{equation}: {parent} is a parent twice. Add the two parameters up into one term.")
+    operands = [(term.slice, term.window) for term in equation.terms]
+    for term in equation.terms:
+        if operands.count((term.slice, term.window)) > 1:
+            raise DeclarationError(
+                f"{equation}: {windowed(term.slice, term.window)} is a parent twice. "
+                "Add the two parameters up into one term."
+            )
 
 
 def _check_lags(equation: Factorization) -> None:
@@ -136,16 +144,25 @@ def _shifted(equation: Factorization, by: int, later: Mapping[str, int] = Mappin
     """The equation at another time; the columns of parents in `later` are counted from so much later on."""
     children = [str(Slice(child.variable, child.lag + by)) for child in equation.children]
     left = children[0] if len(children) == 1 else f"[{'; '.join(children)}]"
-    parents = [(term.parameter, term.slice.variable, term.slice.lag + by) for term in equation.terms]
-    terms = [Term(W, Slice(parent, lag - later.get(parent.name, 0))) for W, parent, lag in parents]
+    terms = []
+    for term in equation.terms:
+        parent = term.slice.variable
+        terms.append(replace(term, slice=Slice(parent, term.slice.lag + by - later.get(parent.name, 0))))
     return f"{left} = {Sum(tuple(terms))}"
 
 
 def _check_rows(equation: Factorization) -> None:
     names = ", ".join(str(child) for child in equation.children)
     stacked = "stacked children" if len(equation.children) > 1 else "child"
-    for parameter in equation.parameters:
+    for term in equation.terms:
+        parameter = term.parameter
         rows, columns = parameter.shape
+        if isinstance(parameter, Shift) and rows != equation.rows:
+            raise DeclarationError(
+                f"{equation}: {term} has {rows} components, but the {stacked} {names} "
+                f"{'have' if len(equation.children) > 1 else 'has'} {equation.rows}. "
+                f"Write W @ {term.slice} with a parameter W of the shape ({equation.rows}, {columns})."
+            )
         if rows != equation.rows:
             raise DeclarationError(
                 f"{equation}: {parameter.name} has {rows} rows, but the {stacked} {names} "
@@ -160,9 +177,22 @@ def _check_normalize(equation: Factorization) -> None:
             f"{equation}: normalize must be one of {', '.join(map(repr, NORMALIZATIONS))}, "
             f"found {equation.normalize!r}."
         )
+    for parameter in equation.parameters:
+        if equation.normalize is not None and parameter.learn and not _keeps_ties(parameter, equation.normalize):
+            raise DeclarationError(
+                f"{equation}: normalize={equation.normalize!r} would scale tied entries of {parameter.name} by "
+                "different numbers. Only 'columns' keeps ties, where every column has the same. Leave normalize out."
+            )
     widths = {parameter.shape[1] for parameter in equation.parameters if parameter.learn}
     if equation.normalize == "sequences" and len(widths) > 1:
         raise DeclarationError(
             f"{equation}: normalize='sequences' sums the j-th columns of all parameters, so they must have equal "
             f"numbers of columns, found {sorted(widths)}. Use 'columns', or parents of equal size."
         )
+
+
+def _keeps_ties(parameter: Parameter, normalize: str) -> bool:
+    """Whether tied entries stay equal when columns are scaled: each column must have one of every group."""
+    if parameter.groups is None:
+        return True
+    return normalize == "columns" and all_columns_alike(parameter.pattern, parameter.groups)
