@@ -61,7 +61,7 @@ class Online:
         while stop is None and self._number < options.epochs:
             stop = self._one_epoch()
         template.bar.end(self._shown)
-        return self._answer(stop or f"all {options.epochs} epochs were done, {len(self._recorder.iterations)} batches")
+        return self._answer(stop or f"all {len(self._recorder.iterations)} batches were done")
 
     def _one_epoch(self) -> str | None:
         """Why the run ended in this epoch, or None."""
