@@ -271,6 +271,8 @@ def test_a_run_that_was_killed_goes_on_where_it_was(listed: bool, tmp_path: Path
     np.testing.assert_array_equal(found[W], wanted[W])
     np.testing.assert_array_equal(found.history.divergence, wanted.history.divergence)
     assert found.rmse == wanted.rmse
+    pfn.learn(PLAIN, data, checkpoint=path, **options)
+    assert pfn.learn(PLAIN, data, resume=path, **options).rmse == wanted.rmse
     with pytest.raises(pfn.FileError, match="belongs to another run"):
         pfn.learn(PLAIN, data, resume=path, batches=pfn.Batches(size=6))
 
