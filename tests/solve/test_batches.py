@@ -87,12 +87,9 @@ def by_hand(X: list[np.ndarray], W: np.ndarray, H: list[np.ndarray], past: tuple
     return new / new.sum(axis=0)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "jax"])
-def test_statistics_are_averages_and_count_in_the_next_update(engine: str) -> None:
-    if engine == "jax":
-        pytest.importorskip("jax")
+def test_statistics_are_averages_and_count_in_the_next_update() -> None:
     _, X = sequences(2, 4)
-    options: dict[str, Any] = {"method": pfn.PAPER, "engine": engine}
+    options: dict[str, Any] = {"method": pfn.PAPER}
     first = pfn.learn(PLAIN, mappings(X[:2]), batches=pfn.Batches(first=5), **options)
     second = pfn.learn(PLAIN, mappings(X[2:]), batches=pfn.Batches(settle=40, sweeps=1), partial=first, **options)
     assert first.memory is not None
@@ -105,7 +102,6 @@ def test_statistics_are_averages_and_count_in_the_next_update(engine: str) -> No
         initial={W: first[W]},
         iterations=40,
         callback=lambda sweep, values: seen.append([a.copy() for a in values["h"]]) if sweep == 39 else None,
-        restarts=1,
         **options,
     )
     products, denominators = first.memory.sums["W"]
@@ -312,3 +308,20 @@ def test_interrupted_in_the_first_batch() -> None:
     assert result.stop == "interrupted by the user in batch 0, which is left out"
     assert result[W].shape == (6, 3)
     assert np.isnan(result.rmse["eq1"])
+
+
+def test_statistics_of_a_damaged_file_are_refused(tmp_path: Path) -> None:
+    _, X = sequences(15, 5)
+    path = tmp_path / "model.pfn"
+    pfn.learn(PLAIN, X, batches=pfn.Batches(first=2)).save(path)
+    content = path.read_bytes()
+    for wanted, found in ((b"products/W", b"products/V"), (b"denominators/W", b"denominators/V")):
+        path.write_bytes(content.replace(wanted, found))
+        with pytest.raises(pfn.FileError, match="the file is damaged"):
+            pfn.load(path)
+
+
+def test_progress_without_a_known_end(capsys: pytest.CaptureFixture[str]) -> None:
+    _, X = sequences(16, 5)
+    pfn.learn(PLAIN, iter(X), batches=pfn.Batches(size=2, first=2), progress=True)
+    assert "batches" in capsys.readouterr().err
