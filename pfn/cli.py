@@ -171,7 +171,8 @@ def _pictures(result: Result) -> dict[str, Any]:
     found = {"network.svg": plots.draw(result.network)}
     if result.history.iterations.size:
         found["errors.svg"] = plots.convergence(result)
-    found |= {f"{variable.name}.png": plots.image(result, variable) for variable in result.network.variables}
+    kept = [variable for variable in result.network.variables if variable.name in result.values]
+    found |= {f"{variable.name}.png": plots.image(result, variable) for variable in kept}
     return found | {f"{W.name}.png": plots.image(result, W) for W in result.network.parameters if W.learn}
 
 

@@ -50,6 +50,14 @@ def test_show_with_pictures(saved, tmp_path):
     }
 
 
+def test_show_what_was_learned_by_batches(saved, tmp_path):
+    network = pfn.load(saved).network
+    pfn.learn(network, [np.eye(3)], batches=pfn.Batches(first=5)).save(saved)
+    found = run("show", saved, "--pictures", tmp_path / "seen")
+    assert found.exit_code == 0, found.output
+    assert {path.name for path in (tmp_path / "seen").iterdir()} == {"network.svg", "errors.svg", "W.png"}
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_draw_every_network_of_the_paper(name, tmp_path):
     found = run("draw", name, "--out", tmp_path / "drawn.svg")

@@ -7,16 +7,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
 from pfn.engines import choose_engine, is_installed
-from pfn.errors import DataError, FileError, OptionError
-from pfn.network import Factorization, Network
+from pfn.errors import FileError, OptionError
+from pfn.network import Network
 from pfn.solve.batches import Batches
 from pfn.solve.common import as_dtype
-from pfn.solve.data import Observations, check_is_network, check_observations, find, numbers
+from pfn.solve.data import Observations, check_is_network, check_observations
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
@@ -26,6 +25,7 @@ from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
 from pfn.solve.start import named_initial
+from pfn.solve.weights import checked_weights
 
 # Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
 ITERATIONS = 1000
@@ -60,6 +60,7 @@ def infer(
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
     lists of such arrays, one per sequence; variables that are not in it are hidden.
 
+    >>> import numpy as np
     >>> import pfn
     >>> from pfn import t
     >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 2)
@@ -104,6 +105,7 @@ def learn(
     may also be an iterable of sequences (mappings from variable to array), or a folder with one file a sequence.
     `partial`, an earlier result of learning by batches, goes on from there.
 
+    >>> import numpy as np
     >>> import pfn
     >>> from pfn import t
     >>> x, h = pfn.Variable("x", 3), pfn.Variable("h", 2)
@@ -186,7 +188,7 @@ def make_request(
         observations=observations,
         learned=frozenset(p.name for p in network.parameters if p.learn and learning),
         initial=named_initial(network, common["initial"]),
-        weights=_weights(network, common["weights"], observations),
+        weights=checked_weights(network, common["weights"], observations),
         dtype=dtype,
         engine=_engine(common, common["iterations"] * _dense_work(network, observations), restarts),
         restart=0,
@@ -213,7 +215,7 @@ def _check_common(common: Mapping[str, Any]) -> None:
         raise OptionError(
             f"precision must be one of {', '.join(map(repr, PRECISIONS))}, found {common['precision']!r}."
         )
-    if common["precision"] == "tf32" and as_dtype(common["dtype"]) != np.float32:
+    if common["precision"] == "tf32" and as_dtype(common["dtype"]).name != "float32":
         raise OptionError(f"precision='tf32' needs dtype='float32', found {as_dtype(common['dtype'])}.")
     _check_installed(common["engine"])
     if common["callback"] is not None and not callable(common["callback"]):
@@ -261,40 +263,6 @@ def _check_checkpoint(path: str | None) -> None:
     """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
     if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
         raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
-
-
-def _weights(network: Network, weights: Any, observations: Observations) -> dict[str, list[np.ndarray]]:
-    if weights is None:
-        return {}
-    if not isinstance(weights, Mapping):
-        raise OptionError(f"weights must be a mapping such as {{'eq1': numbers}}, found {type(weights).__name__}.")
-    checked = {}
-    for key, given in weights.items():
-        equation = find(network, key, "weights")
-        if not isinstance(equation, Factorization):
-            raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
-        pieces = observations.per_sequence(given, f"weights of {equation.name}")
-        checked[equation.name] = [
-            _weights_of_one(equation, piece, network.columns(length).equations[equation.name])
-            for piece, length in zip(pieces, observations.lengths, strict=True)
-        ]
-    return checked
-
-
-def _weights_of_one(equation: Factorization, given: Any, columns: int) -> np.ndarray:
-    array = numbers(given, f"weights of {equation.name}").astype(float)
-    if array.shape != (columns,):
-        raise DataError(
-            f"weights of {equation.name}: expected {columns} numbers, one per column of the equation, "
-            f"found the shape {array.shape}."
-        )
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        raise DataError(
-            f"weights of {equation.name}: expected finite numbers >= 0, found {array[place]} at column {place}."
-        )
-    return array
 
 
 def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, None, None]:

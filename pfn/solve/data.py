@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import has_hidden
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 
@@ -28,6 +29,11 @@ class Observations:
         if len(pieces) != len(self.lengths):
             raise DataError(f"{what} must have {len(self.lengths)} sequences, like the data; found {len(pieces)}.")
         return pieces
+
+    def hides(self, name: str) -> bool:
+        """Whether some entries of a variable are hidden."""
+        arrays = self.arrays.get(name)
+        return arrays is None or any(map(has_hidden, arrays))
 
     def unwrap(self, per_sequence: list[np.ndarray]) -> Any:
         """As the user gave them: a list, or the one array."""

@@ -61,7 +61,9 @@ class Online:
         while stop is None and self._number < options.epochs:
             stop = self._one_epoch()
         template.bar.end(self._shown)
-        return self._answer(stop or f"all {options.epochs} epochs were done, {len(self._recorder.iterations)} batches")
+        if template.checkpoint is not None and self._memory.batches:
+            self._checkpoint.write(self._state())
+        return self._answer(stop or f"all {len(self._recorder.iterations)} batches were done")
 
     def _one_epoch(self) -> str | None:
         """Why the run ended in this epoch, or None."""
@@ -83,7 +85,7 @@ class Online:
         """One batch; why the run ends with it, or None."""
         share = self._options.share(self._memory.batches)
         answer = self._answer_to(observations, share)
-        if not self._parameters or not answer.interrupted:
+        if not answer.interrupted or not self._memory.batches:
             self._parameters = {name: answer.values[name] for name in self._learned}
         if answer.interrupted:
             return f"interrupted by the user in batch {self._memory.batches}, which is left out"
@@ -91,10 +93,9 @@ class Online:
         self._sweeps += answer.iterations
         self._place += 1
         self._note(answer, observations)
-        stop = self._asked_to_stop()
-        if self._checkpoint.due(self._memory.batches, last=stop is not None):
+        if self._checkpoint.due(self._memory.batches, last=False):
             self._checkpoint.write(self._state())
-        return stop
+        return self._asked_to_stop()
 
     def _answer_to(self, observations: Observations, share: float) -> Answer:
         """Hidden values that settle beside the parameters of before, then sweeps of learning."""
@@ -118,8 +119,8 @@ class Online:
         if options.settle:
             rest = replace(request, learned=frozenset(), past={}, iterations=options.settle, keep_statistics=False)
             settled = later.run(rest)
-            hidden = {v.name: settled.values[v.name] for v in self._network.variables}
-            request = replace(request, initial={**self._parameters, **hidden})
+            hidden = [v.name for v in self._network.variables if observations.hides(v.name)]
+            request = replace(request, initial=self._parameters | {name: settled.values[name] for name in hidden})
             self._sweeps += settled.iterations
         return later.run(request)
 

@@ -177,6 +177,8 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
         kept = any(key in arrays for key in (f"learned/{parameter.name}", f"learned/{parameter.name}\ndata"))
         values[parameter.name] = matrix_from_arrays(f"learned/{parameter.name}", arrays) if kept else parameter.value
     _check_shapes(network, values)
+    if memory is not None:
+        memory.check({p.name: values[p.name] for p in network.parameters if p.learn})
     rmse = dict(zip((e.name for e in network.factorizations), arrays["history/rmse"], strict=True))
     return Result(
         network=network,

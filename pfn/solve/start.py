@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import has_hidden
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.network.matrices import on_pattern
@@ -61,8 +60,7 @@ class Start:
         return {p.name: self._parameter(p) for p in self.network.parameters}
 
     def _is_hidden(self, variable: Variable) -> bool:
-        arrays = self.observations.arrays.get(variable.name)
-        return arrays is None or variable.name in self.released or any(has_hidden(array) for array in arrays)
+        return variable.name in self.released or self.observations.hides(variable.name)
 
     def _variable(self, variable: Variable) -> list[np.ndarray]:
         what = f"initial: {variable.name}"

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pfn.engines import Statistics
 
@@ -29,6 +31,16 @@ class Memory:
             for name, sums in found.items()
         }
         return Memory(self.batches + 1, blended)
+
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse, with a ValueError, statistics that are not those of these parameters."""
+        if self.sums.keys() != parameters.keys():
+            raise ValueError(f"statistics of {', '.join(self.sums)}")
+        for name, matrix in parameters.items():
+            wanted = matrix.data.shape if sp.issparse(matrix) else matrix.shape
+            products, denominators = self.sums[name]
+            if products.shape != wanted or np.broadcast_shapes(denominators.shape, wanted) != wanted:
+                raise ValueError(f"the statistics of {name} have the shapes {products.shape}, {denominators.shape}")
 
     def arrays(self) -> dict[str, np.ndarray]:
         """As arrays of a file."""

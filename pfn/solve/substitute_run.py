@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pfn.compiler import compile_network, substitute
-from pfn.engines import Problem, has_hidden
+from pfn.engines import Problem
 from pfn.engines.substituted import SubstitutedRun
 from pfn.solve.propagation import LEVEL_ROUNDS
 from pfn.solve.request import Answer, Request
@@ -38,12 +38,7 @@ class Substituted(Sweeps):
 
 def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
     """The network with all eliminated that can be, at its starting values."""
-    observed = request.observations.arrays
-    hidden = [
-        variable.name
-        for variable in request.network.variables
-        if variable.name not in observed or any(map(has_hidden, observed[variable.name]))
-    ]
+    hidden = [variable.name for variable in request.network.variables if request.observations.hides(variable.name)]
     keep = [str(name) for name in method.keep]
     problem = _problem(request, method)
     rhythms = {name: problem.rhythm(name) for name in request.learned}

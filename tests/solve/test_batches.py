@@ -87,12 +87,9 @@ def by_hand(X: list[np.ndarray], W: np.ndarray, H: list[np.ndarray], past: tuple
     return new / new.sum(axis=0)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "jax"])
-def test_statistics_are_averages_and_count_in_the_next_update(engine: str) -> None:
-    if engine == "jax":
-        pytest.importorskip("jax")
+def test_statistics_are_averages_and_count_in_the_next_update() -> None:
     _, X = sequences(2, 4)
-    options: dict[str, Any] = {"method": pfn.PAPER, "engine": engine}
+    options: dict[str, Any] = {"method": pfn.PAPER}
     first = pfn.learn(PLAIN, mappings(X[:2]), batches=pfn.Batches(first=5), **options)
     second = pfn.learn(PLAIN, mappings(X[2:]), batches=pfn.Batches(settle=40, sweeps=1), partial=first, **options)
     assert first.memory is not None
@@ -105,7 +102,6 @@ def test_statistics_are_averages_and_count_in_the_next_update(engine: str) -> No
         initial={W: first[W]},
         iterations=40,
         callback=lambda sweep, values: seen.append([a.copy() for a in values["h"]]) if sweep == 39 else None,
-        restarts=1,
         **options,
     )
     products, denominators = first.memory.sums["W"]
@@ -231,7 +227,7 @@ def test_errors_history_and_values() -> None:
     assert result.iterations == 180
     assert min(result.history["eq1"][3:]) <= result.rmse["eq1"] <= max(result.history["eq1"][3:])
     assert result.squared_error == pytest.approx(result.rmse["eq1"] ** 2 * 6 * sum(a.shape[1] for a in X))
-    assert "all 2 epochs" in result.stop
+    assert result.stop == "all 6 batches were done"
     with pytest.raises(pfn.DataError, match=r"h: values of variables are not kept.*initial=\{'W': result\['W'\]\}"):
         result[h]
     assert pfn.infer(PLAIN, {x: X}, initial={"W": result["W"]}).rmse["eq1"] < 0.02
@@ -271,6 +267,8 @@ def test_a_run_that_was_killed_goes_on_where_it_was(listed: bool, tmp_path: Path
     np.testing.assert_array_equal(found[W], wanted[W])
     np.testing.assert_array_equal(found.history.divergence, wanted.history.divergence)
     assert found.rmse == wanted.rmse
+    pfn.learn(PLAIN, data, checkpoint=path, **options)
+    assert pfn.learn(PLAIN, data, resume=path, **options).rmse == wanted.rmse
     with pytest.raises(pfn.FileError, match="belongs to another run"):
         pfn.learn(PLAIN, data, resume=path, batches=pfn.Batches(size=6))
 
@@ -310,3 +308,20 @@ def test_interrupted_in_the_first_batch() -> None:
     assert result.stop == "interrupted by the user in batch 0, which is left out"
     assert result[W].shape == (6, 3)
     assert np.isnan(result.rmse["eq1"])
+
+
+def test_statistics_of_a_damaged_file_are_refused(tmp_path: Path) -> None:
+    _, X = sequences(15, 5)
+    path = tmp_path / "model.pfn"
+    pfn.learn(PLAIN, X, batches=pfn.Batches(first=2)).save(path)
+    content = path.read_bytes()
+    for wanted, found in ((b"products/W", b"products/V"), (b"denominators/W", b"denominators/V")):
+        path.write_bytes(content.replace(wanted, found))
+        with pytest.raises(pfn.FileError, match="the file is damaged"):
+            pfn.load(path)
+
+
+def test_progress_without_a_known_end(capsys: pytest.CaptureFixture[str]) -> None:
+    _, X = sequences(16, 5)
+    pfn.learn(PLAIN, iter(X), batches=pfn.Batches(size=2, first=2), progress=True)
+    assert "batches" in capsys.readouterr().err

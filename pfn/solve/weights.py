@@ -1,0 +1,45 @@
+"""How often columns of equations count, as the user says, checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pfn.errors import DataError, OptionError
+from pfn.network import Factorization, Network
+from pfn.solve.data import Observations, find, numbers
+
+
+def checked_weights(network: Network, weights: Any, observations: Observations) -> dict[str, list[np.ndarray]]:
+    """By equation, one array per sequence with one number per column."""
+    if weights is None:
+        return {}
+    if not isinstance(weights, Mapping):
+        raise OptionError(f"weights must be a mapping such as {{'eq1': numbers}}, found {type(weights).__name__}.")
+    checked = {}
+    for key, given in weights.items():
+        equation = find(network, key, "weights")
+        if not isinstance(equation, Factorization):
+            raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
+        pieces = observations.per_sequence(given, f"weights of {equation.name}")
+        checked[equation.name] = [
+            _weights_of_one(equation, piece, network.columns(length).equations[equation.name])
+            for piece, length in zip(pieces, observations.lengths, strict=True)
+        ]
+    return checked
+
+
+def _weights_of_one(equation: Factorization, given: Any, columns: int) -> np.ndarray:
+    array = numbers(given, f"weights of {equation.name}").astype(float)
+    if array.shape != (columns,):
+        raise DataError(
+            f"weights of {equation.name}: expected {columns} numbers, one per column of the equation, "
+            f"found the shape {array.shape}."
+        )
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"weights of {equation.name}: expected finite numbers >= 0, found {array[place]} at column {place}."
+        )
+    return array
