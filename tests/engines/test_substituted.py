@@ -270,3 +270,16 @@ def test_a_pull_ends_at_the_minimum_of_the_objective(divergence: str) -> None:
     found = float(run.parameter("W")[0, 0])
     assert run.objective() == pytest.approx(objective(found), rel=1e-6)
     assert found == pytest.approx(minimize_scalar(objective, bounds=(0.1, 10), method="bounded").x, rel=1e-4)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_a_matrix_that_a_sequence_has_twice_counts_twice_in_its_sums(divergence: str) -> None:
+    x, h = pfn.Variable("x", 4), pfn.Variable("h", 3)
+    W, U = pfn.Parameter("W", shape=(4, 3)), pfn.Parameter("U", shape=(4, 3))
+    network = pfn.Network(pfn.Factorization(x, W @ h + W @ h[t - 1] + U @ h[t - 2], normalize="sequences"))
+    run = engine_of(network, {"x": np.random.default_rng(0).random((4, 15))}, pfn.Substitute(divergence=divergence))
+    for move in run.moves * 10:
+        before = run.objective()
+        run.update(move)
+        assert run.objective() <= before + 1e-12 * before, move
+    np.testing.assert_allclose(2 * run.parameter("W").sum(axis=0) + run.parameter("U").sum(axis=0), 1)
