@@ -107,8 +107,6 @@ class Flow(Rising):
     def flow(self) -> None:
         """Reconstruct, and give eliminated children their values."""
         self.reconstruct(self.stacked_parents())
-        if self.dead is not None:
-            self.reconstruction[:, self.dead] = 0
         for piece, mask, _ in self._through:
             np.copyto(piece.values, self.reconstruction[piece.rows], where=mask if self.in_cost else True)
 
@@ -141,8 +139,6 @@ class Flow(Rising):
         if not self.in_cost:
             return 0.0, 0.0
         error = self.stacked_children() - self.reconstruction
-        if self.dead is not None:
-            error[:, self.dead] = 0
         weighted = error if self.weights is None else error * self.weights
         value = self.divergence.value(error, self.reconstruction, self.epsilon, weights=self.weights)
         return float(np.vdot(error, weighted)), float(value)

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from pfn.network import Network, Window
 
-LINEAR, QUADRATIC = 150, 1200
-"""Bytes for every entry of the matrix, measured at most: on tracking scenes of 10⁴ to 10⁷ entries."""
+LINEAR, QUADRATIC = 260, 1200
+"""Bytes for every entry of the matrix, measured at most: on tracking scenes of 10⁴ to 10⁷ entries, of which little is
+left to solve, and on dense factorizations, of which everything is."""
 
 
 class Size(NamedTuple):

@@ -140,7 +140,7 @@ class Exact:
 
         >>> from pfn.models import tracking_network
         >>> print(Exact().size(tracking_network(15), 26))
-        8,168 unknowns, 5,214 equations with 19,850 entries, at most about 0.003 GB
+        8,168 unknowns, 5,214 equations with 19,850 entries, at most about 0.0052 GB
         """
         check_is_network(network)
         check_count(length, "Exact: the length", 1)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import kl_div
 
 import pfn
 from pfn import t
@@ -248,3 +250,38 @@ def test_nothing_is_warned_about() -> None:
             method = pfn.Substitute(keep=kept(problem, seed))
             ask = pfn.learn if problem.options["learn"] else pfn.infer
             ask(problem.network, problem.data, method=method, iterations=3, initial=problem.initial)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_a_pull_ends_at_the_minimum_of_the_objective(divergence: str) -> None:
+    """One number w with x = w h: the divergence plus κ (Euclidean: 2κ) times that of w from its prior."""
+    x, h, prior, pull = 3.0, 0.7, 2.0, 0.4
+    child, parent = pfn.Variable("x", 1), pfn.Variable("h", 1)
+    W = pfn.Parameter("W", shape=(1, 1), prior=np.array([[prior]]), prior_weight=pull)
+    network = pfn.Network(pfn.Factorization(child, W @ parent))
+    data = {"x": np.array([[x]]), "h": np.array([[h]])}
+    run = engine_of(network, data, pfn.Substitute(divergence=divergence))
+
+    def objective(w: float) -> float:
+        if divergence == "kl":
+            return float(kl_div(x, w * h) + pull * kl_div(prior, w))
+        return float((x - w * h) ** 2 + 2 * pull * kl_div(prior, w))
+
+    for _ in range(100):
+        run.update(run.moves[0])
+    found = float(run.parameter("W")[0, 0])
+    assert run.objective() == pytest.approx(objective(found), rel=1e-6)
+    assert found == pytest.approx(minimize_scalar(objective, bounds=(0.1, 10), method="bounded").x, rel=1e-4)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_a_matrix_that_a_sequence_has_twice_counts_twice_in_its_sums(divergence: str) -> None:
+    x, h = pfn.Variable("x", 4), pfn.Variable("h", 3)
+    W, U = pfn.Parameter("W", shape=(4, 3)), pfn.Parameter("U", shape=(4, 3))
+    network = pfn.Network(pfn.Factorization(x, W @ h + W @ h[t - 1] + U @ h[t - 2], normalize="sequences"))
+    run = engine_of(network, {"x": np.random.default_rng(0).random((4, 15))}, pfn.Substitute(divergence=divergence))
+    for move in run.moves * 10:
+        before = run.objective()
+        run.update(move)
+        assert run.objective() <= before + 1e-12 * before, move
+    np.testing.assert_allclose(2 * run.parameter("W").sum(axis=0) + run.parameter("U").sum(axis=0), 1)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import pfn
 from pfn.exact.reduction import only_zero, reduce
 from tests import networks
 from tests.exact.problems import Known, flat_known, solvable
@@ -34,6 +35,14 @@ def test_a_chain_of_zeros_is_followed_to_its_end():
     assert (~zero).sum() == 300 + 299  # one state a slice, and one transition between two
     reduced = reduce(system.matrix, flat)
     assert reduced.unknown.size == 299 + 299
+
+
+def test_a_child_without_parents_that_are_not_zero_is_zero():
+    x, h = pfn.Variable("x", 1), pfn.Variable("h", 3)
+    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", [[1.0, 1.0, 0.0]]) @ h))
+    data = {"x": np.full((1, 1), np.nan), "h": np.array([[0.0], [0.0], [5.0]])}
+    system, flat = flat_known(Known(network, data, {}))
+    assert reduce(system.matrix, flat).unknown.size == 0
 
 
 def test_a_conflict_stays_to_be_seen():

@@ -246,6 +246,19 @@ class TestData:
         heavy = pfn.infer(network, data, method=pfn.Exact(structure="soft"), weights={"eq1": np.array([100.0, 1.0])})
         assert heavy.rmse["eq1"] < soft[0].rmse["eq1"]
 
+    def test_weights_of_several_sequences(self):
+        """h is drawn to 0 by x and to 1 by y, as their weights say; the errors are means over what counts."""
+        pytest.importorskip("clarabel", reason="squares need the extra qp")
+        x, y, h = (pfn.Variable(name, 1) for name in "xyh")
+        one, other = pfn.Parameter("A", [[1.0]]), pfn.Parameter("B", [[1.0]])
+        network = pfn.Network(pfn.Factorization(x, one @ h), pfn.Factorization(y, other @ h))
+        data = {"x": [np.zeros((1, 2)), np.zeros((1, 1))], "y": [np.ones((1, 2)), np.ones((1, 1))]}
+        weights = {"eq1": [np.array([1.0, 3.0]), np.array([4.0])]}
+        result = pfn.infer(network, data, method=pfn.Exact(structure="soft"), weights=weights)
+        np.testing.assert_allclose(result["h"][0], [[1 / 2, 1 / 4]], atol=1e-4)
+        np.testing.assert_allclose(result["h"][1], [[1 / 5]], atol=1e-4)
+        assert result.rmse["eq1"] ** 2 == pytest.approx((1 / 4 + 3 / 16 + 4 / 25) / 8, rel=1e-3)
+
 
 class TestResult:
     def test_saved_and_loaded(self, tmp_path):

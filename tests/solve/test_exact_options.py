@@ -132,6 +132,13 @@ class TestNoSolution:
         with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)?\. .* is 0\.25 more"):
             pfn.infer(MACHINE, {"x": X}, method="exact")
 
+    def test_the_column_of_a_later_slice(self):
+        y, g = pfn.Variable("y", 2), pfn.Variable("g", 1)
+        network = pfn.Network(pfn.Factorization(y[t + 2], pfn.Parameter("V", [[1.0], [1.0]]) @ g[t]))
+        Y = np.array([[0.0, 0, 1, 1], [0, 0, 1, 2]])
+        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = 1\. .* y in column 3, component "):
+            pfn.infer(network, {y: Y}, method="exact")
+
     @pytest.mark.parametrize("scale", [1e-3, 100.0])
     def test_in_the_units_of_the_user(self, scale):
         X = states(1, 2, 3, 4, 1, 2)
@@ -186,6 +193,16 @@ class TestLimits:
         assert result.stop.startswith("stopped early, by the time limit or the user: the largest error is ")
         assert result.unique is None
         np.testing.assert_allclose(result["x4"][:, :12], scene.truth["x4"][:, :12], atol=1e-6)
+
+    def test_noisy_values_that_were_cut_short_are_those_of_the_equations(self, monkeypatch):
+        monkeypatch.setattr(Deadline, "over", property(lambda _: True))
+        monkeypatch.setattr(Deadline, "left", property(lambda _: 60.0))
+        X = states(1, 2, 3)
+        X[3, 1] = 0.3
+        result = pfn.infer(MACHINE, {"x": X}, method=pfn.Exact(noise={"x": "l1"}))
+        assert result.stop.startswith("stopped early")
+        stacked = np.vstack([result["x"][:, :-1], result["x"][:, 1:]])
+        np.testing.assert_allclose(result["W"] @ result["h"], stacked, atol=1e-7)
 
     def test_soft_says_that_it_was_cut_short(self, monkeypatch):
         pytest.importorskip("clarabel", reason="squares need the extra qp")

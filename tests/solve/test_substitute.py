@@ -273,6 +273,28 @@ def test_sequences_of_different_lengths_do_not_see_each_other():
             np.testing.assert_allclose(both[name][number], alone[name], rtol=1e-10, err_msg=name)
 
 
+@pytest.mark.parametrize("keep", [(), ("h",)])
+@pytest.mark.parametrize("divergence", ["kl", "euclidean"])
+def test_slices_of_two_sequences_are_never_stacked(divergence, keep):
+    """Where one sequence ends and the next begins, [h_t; y_{t+1}] would belong to both: the equation does not hold."""
+    x, y, h, g = (pfn.Variable(name, 2) for name in "xyhg")
+    W, V = pfn.Parameter("W", numbers(2, 2)), pfn.Parameter("V", numbers(4, 2, seed=1))
+    network = pfn.Network(pfn.Factorization(x, W @ h), pfn.Factorization([h[t], y[t + 1]], V @ g))
+    pieces = {"x": [numbers(2, n, seed=n) for n in (3, 5)], "y": [numbers(2, n, seed=n + 9) for n in (3, 5)]}
+    start = {"h": [numbers(2, n, seed=n + 1) for n in (3, 5)], "g": [numbers(2, n - 1, seed=n + 2) for n in (3, 5)]}
+    method = pfn.Substitute(divergence=divergence, keep=keep, acceleration=None)
+    both = pfn.infer(network, pieces, initial=start, method=method, iterations=9)
+    alone = []
+    for number in range(2):
+        data, initial = ({name: arrays[number] for name, arrays in each.items()} for each in (pieces, start))
+        alone.append(pfn.infer(network, data, initial=initial, method=method, iterations=9))
+    for name in "hg":
+        for number, one in enumerate(alone):
+            np.testing.assert_allclose(both[name][number], one[name], rtol=1e-9, err_msg=name)
+    assert both.squared_error == pytest.approx(sum(one.squared_error for one in alone))
+    assert both.history.divergence[-1] == pytest.approx(sum(one.history.divergence[-1] for one in alone))
+
+
 def test_float32_follows_float64():
     X = numbers(6, 20)
     one, other = (pfn.learn(TOWERS, {"x1": X}, method=PLAIN, iterations=20, dtype=d) for d in ("float32", "float64"))
