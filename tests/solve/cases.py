@@ -94,6 +94,7 @@ def structured() -> pfn.Network:
             h[t],
             pfn.Parameter("P", pattern=np.eye(4, k=1) > 0) @ pfn.decay(e[t], [0, 0.5, 0.9, 1])
             + pfn.shift(e[t - 1], -1)
+            + pfn.shift(k[t - 1], 1, 4)
             + e[t],
         ),
     )
