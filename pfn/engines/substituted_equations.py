@@ -17,6 +17,9 @@ from pfn.engines.state import Scratch
 from pfn.network import Factorization, Slice
 
 
+BUFFERS = ("field", "second field", "third field")
+
+
 class Risen(NamedTuple):
     """What has risen to a variable: the numerator and the denominator of its update."""
 
@@ -85,12 +88,15 @@ class Flow(Rising):
         scratch.want("stack", (self.height, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", self.reconstruction.shape)
+        for name in BUFFERS:
+            scratch.want(name, self.reconstruction.shape)
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         self._stack = scratch.take("stack", (self.height, self.columns))
         if len(self.blocks) > 1:
             self._part = scratch.take("part", self.reconstruction.shape)
+        self._buffers = [scratch.take(name, self.reconstruction.shape) for name in BUFFERS]
 
     def substitute(self, eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
         """Say which entries of which variables are eliminated."""
@@ -122,8 +128,9 @@ class Flow(Rising):
         """A and B at the stacked children; B is left out where it is the weight of the column everywhere."""
         if not self.in_cost and len(self.children) == 1:
             return self._through[0][2]
-        R = self.reconstruction
-        A = self._weighted(self.divergence.numerator_field(self.stacked_children(), R, self.epsilon))
+        R, (room, out, _) = self.reconstruction, self._buffers
+        X = self.stacked_children()
+        A = self._weighted(self.divergence.numerator_field(X, R, self.epsilon, scratch=room, out=out))
         B = None if self.divergence.unit_denominator else self._weighted(R)
         if not self._through:
             return A, B
@@ -140,11 +147,14 @@ class Flow(Rising):
         """The summed squared error and the divergence."""
         if not self.in_cost:
             return 0.0, 0.0
-        error = self.stacked_children() - self.reconstruction
+        error, *scratch = self._buffers
+        np.subtract(self.stacked_children(), self.reconstruction, out=error)
         if self.dead is not None:
             error[:, self.dead] = 0
         weighted = error if self.weights is None else error * self.weights
-        value = self.divergence.value(error, self.reconstruction, self.epsilon, weights=self.weights)
+        value = self.divergence.value(
+            error, self.reconstruction, self.epsilon, weights=self.weights, scratch=(scratch[0], scratch[1])
+        )
         return float(np.vdot(error, weighted)), float(value)
 
 

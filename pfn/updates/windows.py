@@ -26,7 +26,9 @@ class WindowSums:
         self._band = np.ones((2, shape[0] * shape[1]), order="F")
         self._band[1, :-1] = np.broadcast_to(carried, shape).ravel()[1:]
         if self._length is not None:
-            self._last = np.where(place[self._length :] >= self._length, rate**self._length, 0.0)
+            self._last = rate**self._length
+            if position is not None:
+                self._last = np.where(place[self._length :] >= self._length, self._last, 0.0)
 
     def apply(self, x: Array) -> Array:
         """What is seen of x at every column."""
