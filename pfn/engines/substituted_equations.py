@@ -16,7 +16,6 @@ from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch
 from pfn.network import Factorization, Slice
 
-
 BUFFERS = ("field", "second field", "third field")
 
 
