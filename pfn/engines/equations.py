@@ -43,7 +43,7 @@ class ParentPiece(NamedTuple):
         if self.cut is not None:
             field[self.rows, self.cut] = 0
         part = field[self.rows, self.skip :]
-        return part if self.window is None else self.window.adjoint(part)
+        return part if self.window is None else next(self.window.adjoint(part))
 
 
 class ChildBlock(NamedTuple):
@@ -76,6 +76,7 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
+        self._stacked = self.parents
         self._windowed = [piece for piece in self.parents if piece.window is not None]
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
@@ -167,7 +168,7 @@ class Equation:
                 values = values.toarray()
             return smooth(values, sparseness, out=self._stack) if sparseness else values
         stack = self._stack
-        for piece in self.parents:
+        for piece in self._stacked:
             stack[piece.rows, : piece.skip] = 0
             stack[piece.rows, piece.skip :] = piece.window.apply(piece.values) if piece.window else piece.values
             if piece.cut is not None and piece.cut.size:
@@ -177,7 +178,8 @@ class Equation:
     def reconstruct(self, parents: Any) -> np.ndarray:
         """R = W S, into the equation's own buffer."""
         first, *others = self.blocks
-        first.linear.apply(parents[first.rows] if others else parents, self.reconstruction)
+        whole = first.rows == slice(0, self.height)
+        first.linear.apply(parents if whole else parents[first.rows], self.reconstruction)
         for block in others:
             block.linear.apply(parents[block.rows], self._part)
             self.reconstruction += self._part

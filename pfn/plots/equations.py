@@ -99,7 +99,7 @@ def _slice_values(
     """The columns of a variable that its slice takes at t = 0, 1, …, seen through a window: zero before the first."""
     values = matrix_of(result, piece.variable, sequence=sequence).values
     if window is not None:
-        values = WindowSums(np.array(window.rates), window.length, values.shape).apply(values)
+        values = WindowSums(np.array(window.rates), [window.length], values.shape).apply(values)
     if piece.lag >= 0:
         return values[:, piece.lag : piece.lag + columns]
     return np.pad(values, ((0, 0), (-piece.lag, 0)))[:, :columns]

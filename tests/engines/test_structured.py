@@ -225,3 +225,36 @@ def test_no_sweep_of_substitute_raises_the_divergence(divergence: Any) -> None:
         on_, off_ = (np.hstack(found[name]) for name in ("on", "off"))
         parts = found["E0"] @ on_ + found["E2"] @ off_
         assert (np.hstack(found["clean"]) >= parts - 1e-9).all()
+
+
+@pytest.mark.parametrize("divergence", ["kl", "euclidean"])
+def test_large_slices_without_a_parameter_are_those_with_an_identity(divergence: Any) -> None:
+    """From some size on they are added without a product, and decays with the same rates together."""
+    generator, size = np.random.default_rng(12), 24
+    y, on, off = (pfn.Variable(name, size) for name in ("y", "on", "off"))
+    events = [pfn.Variable(f"e{n}", size) for n in range(3)]
+    rates, lengths = generator.uniform(0.5, 1, size), (2, 9, np.inf)
+    W, V = (pfn.Parameter(name, generator.random((size, size)), learn=True) for name in "WV")
+
+    def network(*ones: pfn.Parameter) -> pfn.Network:
+        def bare(x: Any) -> Any:
+            return ones[0] @ x if ones else x
+
+        return pfn.Network(
+            pfn.Factorization(y[t], W @ on[t] + V @ off[t] + bare(events[0][t - 2])),
+            pfn.Factorization(on[t], sum((bare(e[t]) for e in events[1:]), bare(events[0]))),
+            pfn.Factorization(
+                off[t], sum(bare(pfn.decay(e[t - 1], rates, n)) for e, n in zip(events, lengths, strict=True))
+            ),
+        )
+
+    Y = [generator.random((size, columns)) for columns in (300, 2, 77)]
+    method = pfn.Substitute(divergence=divergence)
+    one, other = (
+        pfn.learn(
+            n, {y: Y}, method=method, iterations=6, seed=0, weights={"eq1": [np.arange(Z.shape[1]) % 3 for Z in Y]}
+        )
+        for n in (network(), network(pfn.Parameter("I", np.eye(size))))
+    )
+    for name in ("W", "V", "on", "off", "e0", "e1", "e2"):
+        assert_close(one[name], other[name], name, 1e-8)

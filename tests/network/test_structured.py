@@ -28,6 +28,7 @@ W = Parameter("W", shape=(3, 2))
         (W @ decay(h[t - 10], [0.25, 1], 8) + W @ h, "W decay(h[t-10], 2 rates, 8) + W h[t]"),
         (decay(x[t - 1], 1, float("inf")) + decay(x[t - 1], 1, np.int64(3)), "decay(x[t-1], 1) + decay(x[t-1], 1, 3)"),
         (shift(x, 2), "shift(x[t], 2)"),
+        (shift(x, 0) + shift(h, 1, 3), "x[t] + shift(h[t], 1, 3)"),
         (shift(decay(x[t - 1], 0.5), -1) + x, "shift(decay(x[t-1], 0.5), -1) + x[t]"),
     ],
 )
@@ -84,7 +85,7 @@ def test_a_length_is_a_whole_number() -> None:
 def test_refusals_of_decays_and_shifts() -> None:
     with refused("what decays must be a slice such as x[t], found W h[t]."):
         decay(W @ h, 0.5)  # type: ignore[arg-type]
-    with refused("shift(x[t], 3): nothing is left of 3 components. Shift by fewer."):
+    with refused("shift(x[t], 3): nothing of 3 components is left in 3. Shift by fewer."):
         shift(x, 3)
     with refused("ndarray @ x[t]: only a parameter multiplies a slice. Write pfn.Parameter('W', values) @ x[t]."):
         np.eye(3) @ decay(x, 0.5)
