@@ -90,10 +90,12 @@ class JaxRun:
         recent = stretch.past[-STALL_SWEEPS:]
         past[STALL_SWEEPS - len(recent) :] = recent
         sparseness = np.zeros((MOST_SWEEPS, len(self._plan.smoothed)), self._problem.dtype)
+        changed = np.zeros(MOST_SWEEPS, bool)
         if self._plan.smoothed:
             for sweep in range(stretch.count):
                 at = stretch.sparseness(stretch.first + sweep)
                 sparseness[sweep] = [at[name] for name in self._plan.smoothed]
+                changed[sweep] = stretch.changed(stretch.first + sweep)
         return Control(
             first=np.int32(stretch.first),
             count=np.int32(stretch.count),
@@ -101,6 +103,7 @@ class JaxRun:
             past=past,
             before=np.float64(stretch.before),
             sparseness=sparseness,
+            changed=changed,
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
             stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
             stall_from=np.int32(stretch.stall_from),

@@ -37,6 +37,7 @@ class Control(NamedTuple):
     past: Any  # the divergence after each of the last STALL_SWEEPS sweeps, NaN where there was none
     before: Any
     sparseness: Any  # by sweep and smoothed equation
+    changed: Any  # by sweep, whether it is another than in the sweep before
     tolerance: Any
     stall: Any
     stall_from: Any
@@ -76,7 +77,7 @@ def advance(
         found = sweep.errors(values, R)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
-        steps = steps_after(loop.steps, loop.before, now)
+        steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
         met = _met(control, loop.done, found, errors)
         return _Loop(
             loop.done + 1, State(pack(values), previous), steps, now, errors, met, {} if plan.accelerated else R

@@ -21,6 +21,10 @@ class Stretch:
     stall: float | None = None
     stall_from: int = 0  # a run cannot stall before so many sweeps are done
 
+    def changed(self, number: int) -> bool:
+        """Whether the sparseness in a sweep is another than in the one before."""
+        return number > 0 and self.sparseness(number) != self.sparseness(number - 1)
+
     @property
     def before(self) -> float:
         """The divergence that the first of these sweeps finds."""

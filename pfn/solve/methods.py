@@ -19,7 +19,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "averaging": ("updated", "all"),
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
-    "start": ("random", "levels"),
+    "start": ("random", "levels", "columns"),
 }
 
 
@@ -35,7 +35,8 @@ class Propagate:
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
-    - start: "random", or "levels", which first fits every learned level to the one below it.
+    - start: "random"; "levels", which first fits every learned level to the one below it; or "columns", with which
+      learned matrices start from slices of observed children that differ most from each other.
     """
 
     averaging: Literal["updated", "all"] = "updated"
@@ -46,7 +47,7 @@ class Propagate:
     sparseness: float | Ramp | Mapping[Factorization | str, float | Ramp] = 0.0
     release: Mapping[Variable | str, int] = field(default_factory=dict)
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
-    start: Literal["random", "levels"] = "random"
+    start: Literal["random", "levels", "columns"] = "random"
 
     name: ClassVar[str] = "propagate"
 

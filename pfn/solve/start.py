@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.network.matrices import on_pattern
+from pfn.solve.column_start import from_columns
 from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
@@ -44,6 +45,7 @@ class Start:
     scale: float
     dtype: np.dtype[Any]
     generator: np.random.Generator
+    columns: bool = False  # whether learned matrices start from slices of the data
 
     def values(self) -> dict[str, Any]:
         """By variable an array per sequence, by parameter a matrix; not for what is observed throughout."""
@@ -52,8 +54,23 @@ class Start:
             if variable.name in self.initial and not self._is_hidden(variable):
                 self._variable(variable)
         start |= self.parameters()
+        if self.columns:
+            self._take_columns(start)
         self._normalize_drawn(start)
         return start
+
+    def _take_columns(self, start: dict[str, Any]) -> None:
+        """Replace what was drawn for equations whose children are observed throughout, each parameter once."""
+        left = {p.name for p in self.network.parameters if self._is_drawn(p)}
+        for equation in self.network.factorizations:
+            drawn = {p.name: start[p.name] for p in equation.parameters if p.name in left}
+            if not any(self._is_hidden(child.variable) for child in equation.children):
+                found = from_columns(equation, self.network, self.observations, drawn) or {}
+                start |= {name: value.astype(self.dtype) for name, value in found.items()}
+                left -= found.keys()
+
+    def _is_drawn(self, parameter: Parameter) -> bool:
+        return parameter.name in self.learned and parameter.value is None and parameter.name not in self.initial
 
     def parameters(self) -> dict[str, Any]:
         """The matrix of every parameter, before a random one is normalized."""
@@ -109,13 +126,9 @@ class Start:
 
     def _normalize_drawn(self, start: dict[str, Any]) -> None:
         """A random start is normalized; given values are taken as given."""
-        done = set(self.initial)
+        done: set[str] = set()
         for equation in self.network.factorizations:
-            drawn = [
-                p
-                for p in dict.fromkeys(equation.parameters)
-                if p.name in self.learned and p.value is None and p.name not in done
-            ]
+            drawn = [p for p in dict.fromkeys(equation.parameters) if self._is_drawn(p) and p.name not in done]
             uses = [equation.parameters.count(p) for p in drawn]
             if drawn:
                 normalize([_entries(start[p.name]) for p in drawn], equation.normalize, equation.parts, uses)

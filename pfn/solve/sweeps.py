@@ -125,12 +125,13 @@ class Sweeps:
     def _sweep(self) -> None:
         self.prepare()
         with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
-            found = self.engine.advance(self._stretch())
+            stretch = self._stretch()
+            found = self.engine.advance(stretch)
         for errors in found:
             before = self.errors.divergence if self.errors else float("inf")
             self.errors = errors
             self._check_finite(self.done)
-            self.steps = steps_after(self.steps, before, errors.divergence)
+            self.steps = steps_after(self.steps, before, errors.divergence, stretch.changed(self.done))
             self.recorder.add(self.done, errors.rmse, errors.divergence)
             self.done += 1
         self.request.bar.advance(self.shown, self.done, max(found[-1].rmse.values()))

@@ -23,9 +23,12 @@ def strength(steps: Any) -> Any:
     return steps / (steps + 2)
 
 
-def steps_after(steps: Any, before: Any, now: Any) -> Any:
-    """How many sweeps without a rise there are, after one that took the divergence from `before` to `now`."""
-    return (steps + 1) * (now <= before)
+def steps_after(steps: Any, before: Any, now: Any, changed: Any = False) -> Any:
+    """How many sweeps without a rise there are, after one that took the divergence from `before` to `now`.
+
+    Where the sparseness `changed` with the sweep, the divergence rises for that alone, so a rise does not count.
+    """
+    return (steps + 1) * ((now <= before) | changed)
 
 
 def extrapolated(x: Array, previous: Array, beta: Any, floor: Array, *, out: Array = None, xp: Any = np) -> Array:

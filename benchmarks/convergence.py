@@ -1,0 +1,243 @@
+"""How many sweeps, and how much time, to equal error: plain sweeps, momentum, starts, consensus, substitution, exact?
+
+Sweeps are the median and the worst over the seeds. Plain sweeps depend little on the seed and are many, so they are
+made with one; a run that does not get there within its limit counts as that many. The recordings are those of
+data/piano-maps; without them a passage made by code stands in. Other programs on the same cores? OMP_NUM_THREADS=1.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import pfn
+from benchmarks.learning_transitions import MACHINE, SLICES, transitions_found
+from benchmarks.side_by_side import table
+from pfn.audio import spectrogram
+from pfn.automata import StateMachine
+from pfn.models import (
+    hierarchical_network,
+    simulate_targets,
+    spectrogram_hierarchy,
+    tracking_network,
+    transition_network,
+)
+from pfn.paper.originals import DETERMINISTIC, EXPRESSION, SCENE_LENGTH, TARGETS, UPPER
+from pfn.paper.piano import RATE, passage
+
+PLAIN = pfn.Propagate(acceleration=None)
+RECORDINGS = Path(__file__).parents[1] / "../shared/data/piano-maps"
+PAPER_RECORDING = "MAPS_MUS-pathetique_2_ENSTDkAm.flac"
+MOST = 4000  # plain sweeps
+
+
+class Question(NamedTuple):
+    """Data to be explained, down to an RMSE."""
+
+    network: pfn.Network
+    data: dict[str, np.ndarray]
+
+
+class Contest(NamedTuple):
+    """One row: a question for every seed, the RMSE that is wanted, and how many sweeps the defaults may take."""
+
+    question: Callable[[int], Question]
+    tolerance: float
+    wanted: str
+
+
+class Reached(NamedTuple):
+    """How often, in how many sweeps and seconds a method got there."""
+
+    sweeps: Sequence[int]
+    seconds: Sequence[float]
+    all: bool
+
+    def __str__(self) -> str:
+        mark = "" if self.all else ">"
+        return f"{mark}{median(self.sweeps):g} / {max(self.sweeps)}, {1e3 * median(self.seconds):.0f} ms"
+
+
+def automaton(_seed: int) -> Question:
+    X = np.full((4, 10), np.nan)
+    X[:, 0] = [1, 0, 0, 0]
+    return Question(transition_network(DETERMINISTIC), {"x": X})
+
+
+def expression(_seed: int) -> Question:
+    X = np.full((len(UPPER.states), 10), np.nan)
+    for slot, state in ((1, "S2"), (6, "S4")):
+        X[:, slot] = UPPER.encode([state])[:, 0]
+    return Question(hierarchical_network(EXPRESSION), {"x2": X})
+
+
+def tracking(_seed: int) -> Question:
+    network = tracking_network()
+    return Question(network, simulate_targets(network, TARGETS, length=SCENE_LENGTH).observed)
+
+
+def scene(seed: int) -> Question:
+    """Four random targets."""
+    network = tracking_network()
+    return Question(network, simulate_targets(network, 4, length=30, seed=seed).observed)
+
+
+def machine(seed: int) -> Question:
+    """A walk through a random machine, of which about every tenth slice is seen."""
+    rng = np.random.default_rng(seed)
+    names = [f"S{number}" for number in range(int(rng.integers(4, 12)))]
+    ring = list(zip(names, names[1:] + names[:1], strict=True))
+    more = [tuple(rng.choice(names, 2)) for _ in range(rng.integers(6))]
+    found = StateMachine(names, [*dict.fromkeys([*ring, *((str(a), str(b)) for a, b in more)])])
+    length = int(rng.integers(20, 60))
+    X = found.encode(found.sample(length, rng)).astype(float)
+    X[:, rng.permutation(length)[max(1, length // 10) :]] = np.nan
+    return Question(transition_network(found), {"x": X})
+
+
+CONTESTS = {
+    "automaton, one observed slice, 1e-4": Contest(automaton, 1e-4, "100"),
+    "regular expression, 1e-4": Contest(expression, 1e-4, "120"),
+    "tracking, 1e-3": Contest(tracking, 1e-3, "250"),
+    "tracking, 1e-4": Contest(tracking, 1e-4, "500"),
+    "random scenes, 1e-3": Contest(scene, 1e-3, "0.2 of plain"),
+    "random machines, 1e-4": Contest(machine, 1e-4, "0.2 of plain"),
+}
+METHODS: dict[str, tuple[Any, int]] = {
+    "plain": (PLAIN, MOST),
+    "momentum": (pfn.Propagate(), 1000),
+    "substitution": (pfn.Substitute(), 1000),
+    "consensus": (pfn.Consensus(), 2000),
+}
+
+
+def reached(contest: Contest, method: Any, most: int, seeds: Sequence[int]) -> Reached:
+    """Sweeps and seconds to the tolerance, every seed with a question of its own."""
+    results, seconds = [], []
+    for seed in seeds:
+        network, data = contest.question(seed)
+        begin = perf_counter()
+        options = {"iterations": most, "tolerance": contest.tolerance, "seed": seed, "progress": False}
+        results.append(pfn.infer(network, data, method=method, **options))
+        seconds.append(perf_counter() - begin)
+    there = all(max(result.rmse.values()) < contest.tolerance for result in results)
+    return Reached([result.iterations for result in results], seconds, there)
+
+
+def inference(seeds: int) -> str:
+    rows = {}
+    for name, contest in CONTESTS.items():
+        alike = contest.wanted.isdigit()  # the same question for every seed
+        found = {
+            method: reached(contest, *how, range(1 if alike and method in ("plain", "consensus") else seeds))
+            for method, how in METHODS.items()
+        }
+        exact = reached(contest, pfn.Exact(), 1, range(3))
+        ratio = median(found["momentum"].sweeps) / median(found["plain"].sweeps)
+        cells = [str(one) for one in found.values()]
+        rows[name] = (*cells, f"{1e3 * median(exact.seconds):.0f} ms", f"{ratio:.3f}", contest.wanted)
+    header = (*METHODS, "exact", "momentum / plain", "wanted")
+    return table(f"Inference, {seeds} seeds: sweeps (median / worst) and time to the RMSE", rows, header)
+
+
+def divergences(X: np.ndarray, method: Any, *, sweeps: int, seed: int, components: int) -> np.ndarray:
+    x, h = pfn.Variable("x", X.shape[0]), pfn.Variable("h", components)
+    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", shape=(X.shape[0], components)) @ h))
+    result = pfn.learn(network, {x: X}, method=method, iterations=sweeps, seed=seed, progress=False)
+    return np.asarray(result.history.divergence)
+
+
+def first_below(values: np.ndarray, target: float) -> int:
+    """After how many sweeps the target is reached; all of them if never."""
+    below = np.flatnonzero(values <= target)
+    return int(below[0]) + 1 if below.size else len(values) + 1
+
+
+def plain_nmf(X: np.ndarray, seeds: int) -> str:
+    """Sweeps to the Kullback-Leibler divergence of so many multiplicative updates from the same seed."""
+    starts = {"momentum": pfn.Propagate(), "momentum, start from columns": pfn.Propagate(start="columns")}
+    rng = np.random.default_rng(0)
+    mixed = rng.gamma(0.3, 1, (100, 10)) @ rng.gamma(0.3, 1, (10, 200))
+    rows = {}
+    for name, data, components in (("random matrices", mixed, 10), ("spectrogram", X[:256, :200], 30)):
+        plain = [divergences(data, PLAIN, sweeps=300, seed=seed, components=components) for seed in range(seeds)]
+        for label, method in starts.items():
+            runs = [divergences(data, method, sweeps=300, seed=seed, components=components) for seed in range(seeds)]
+            ratios = [
+                [first_below(run, ref[n - 1]) / n for run, ref in zip(runs, plain, strict=True)] for n in (100, 300)
+            ]
+            rows[f"{name}, {label}"] = (*(f"{median(r):.2f} / {max(r):.2f}" for r in ratios), "0.55")
+    return table(f"Plain NMF, {seeds} seeds: sweeps / multiplicative updates", rows, ("of 100", "of 300", "wanted"))
+
+
+def recordings(limit: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Spectrograms as in section 6, that of the paper's movement first."""
+    files = sorted(RECORDINGS.glob("*.flac"), key=lambda file: (file.name != PAPER_RECORDING, file.name))
+    for file in files[:limit]:
+        yield file.stem, spectrogram(file, duration=15, bins=512, peak=1.0).magnitude
+    if not files:
+        yield "passage made by code", spectrogram(passage(), rate=RATE, bins=512, peak=1.0).magnitude
+
+
+def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: int) -> str:
+    """Sweeps to 0.156 on the recording of the paper's movement, and to the error of plain sweeps."""
+    network, rows = spectrogram_hierarchy(512), {}
+    contestants = {"momentum": (pfn.Propagate(), 200), "start by levels": (pfn.Propagate(start="levels"), 75)}
+
+    def errors(X: np.ndarray, method: Any, sweeps: int, seed: int) -> np.ndarray:
+        options = {"iterations": sweeps, "seed": seed, "dtype": "float32", "progress": False}
+        return pfn.learn(network, {"x1": X}, method=method, **options).history["eq1"] / np.sqrt(np.mean(X**2))
+
+    for number, (name, X) in enumerate(found):
+        plain = errors(X, PLAIN, plain_sweeps, 0)[-1]
+        for label, (method, most) in contestants.items():
+            runs = [errors(X, method, most, seed) for seed in range(1 if number else seeds)]
+            to_paper = [first_below(run, 0.156) for run in runs]
+            to_plain = [first_below(run, plain) / plain_sweeps for run in runs]
+            rows[f"{name}, {label}"] = (
+                f"{median(to_paper):g} / {max(to_paper)}" if name.startswith(PAPER_RECORDING[:-5]) else "",
+                f"{median(to_plain):.2f} / {max(to_plain):.2f}",
+                "200, 0.55" if label == "momentum" else "60, 0.55",
+            )
+    header = ("sweeps to 0.156", f"to the error of {plain_sweeps} plain sweeps", "wanted")
+    return table(f"Section 6, {seeds} seeds: sweeps (median / worst)", rows, header)
+
+
+def transitions(seeds: int) -> str:
+    """In how many single runs all six transitions are learned."""
+
+    def found(columns: int, strengths: Sequence[float], start: Any, seed: int) -> bool:
+        rng = np.random.default_rng(seed)
+        X = sum(strength * MACHINE.encode(MACHINE.sample(SLICES, rng)) for strength in strengths)
+        network, method = transition_network(MACHINE, learn_transitions=columns), pfn.Propagate(start=start)
+        result = pfn.learn(network, {"x": X}, method=method, iterations=250, seed=seed, progress=False)
+        return transitions_found(result["W"]) == len(MACHINE.transitions)
+
+    cases = {"one walk, R = 8": (8, [1]), "one walk, R = 6": (6, [1]), "mixture of three, R = 8": (8, [0.5, 1, 1.5])}
+    rows = {
+        name: tuple(
+            f"{sum(found(*case, start, s) for s in range(seeds))} of {seeds}" for start in ("random", "columns")
+        )
+        for name, case in cases.items()
+    }
+    return table("All six transitions in one run of 250 sweeps, by start", rows, ("random", "columns"))
+
+
+def main(seeds: int, spectrogram_seeds: int, files: int, plain_sweeps: int) -> None:
+    sounds = list(recordings(files))
+    print(inference(seeds), plain_nmf(sounds[0][1], seeds), transitions(seeds), sep="\n\n", end="\n\n", flush=True)
+    print(section6(sounds, spectrogram_seeds, plain_sweeps))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--spectrogram-seeds", type=int, default=3)
+    parser.add_argument("--recordings", type=int, default=2)
+    parser.add_argument("--plain-sweeps", type=int, default=300, help="of section 6 on each recording")
+    chosen = parser.parse_args()
+    main(chosen.seeds, chosen.spectrogram_seeds, chosen.recordings, chosen.plain_sweeps)
