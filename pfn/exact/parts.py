@@ -149,7 +149,7 @@ class Piece:
 
     def _take_apart(self, y: np.ndarray, widths: tuple[float, ...]) -> Numbers:
         """Find parts of a solution."""
-        y = y / max(float(y[self._seen].max(initial=0.0)), ZERO)
+        y = y / (float(y[self._seen].max(initial=0.0)) or 1.0)
         found: Numbers = ()
         for width in widths:
             for part in self._through(y, width):
@@ -160,7 +160,8 @@ class Piece:
     def _through(self, y: np.ndarray, width: float) -> Iterator[np.ndarray]:
         """Parts whose entries are all active with this width in y, which the caller takes them out of."""
         while True:
-            active = np.flatnonzero(~only_zero(self._matrix, y < width))
+            thin = (y <= SAME) | (self._penalised & (y < width * self._unit))
+            active = np.flatnonzero(~only_zero(self._matrix, thin))
             if not active.size:
                 return
             equations = self._matrix[:, active]

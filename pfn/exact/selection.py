@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from pfn.exact.noisy import Denoised, Noise
@@ -91,11 +92,11 @@ class Small(NamedTuple):
         return chosen[active], magnitudes[active], self.rest + float(errors @ errors)
 
 
-def superposed(noise: Noise, parts: np.ndarray) -> Denoised:
+def superposed(noise: Noise, parts: sp.csr_array) -> Denoised:
     """The superposition of these parts (a column each), and backgrounds, that comes closest."""
     noisy = np.flatnonzero(~np.isnan(noise.observed))
     floors = noise.background[noisy, None] == np.arange(noise.backgrounds)
-    images = np.hstack([parts[noisy], floors])
+    images = np.hstack([parts[noisy].toarray(), floors])
     magnitudes, background = np.split(_least_squares(images, noise.observed[noisy]), [parts.shape[1]])
     y = parts @ magnitudes
     return Denoised(y, background, noise.observed - y - np.append(background, 0.0)[noise.background])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from pfn.exact.inference import Asked
@@ -54,7 +55,7 @@ def _in_windows(question: Question, window: Window, asked: Asked, *, debias: boo
         first = first_times(part.matrix, part.times)
         middle = (first >= (begin + margin if begin else 0)) & (first < (end - margin if end < last else last))
         found = denoise(part.matrix, part.noise, asked.deadline)
-        without = ~_parts(part, found, asked).any(axis=1) if debias else _faint(part, found)
+        without = _parts(part, found, asked).sum(axis=1) == 0 if debias else _faint(part, found)
         dead[entries[middle & without]] = True
         asked.report(min(end, last))
         if end >= last:
@@ -73,25 +74,25 @@ def _without_penalty(question: Question, found: Denoised, asked: Asked) -> Denoi
     if noise.squared[noisy].all() and not (noise.known > 0).any():
         return superposed(noise, parts)
     free = noise._replace(weights=np.zeros(noise.weights.shape))
-    for kept in (parts.any(axis=1), ~_faint(question, found)):
+    for dead in (parts.sum(axis=1) == 0, _faint(question, found)):
         try:
-            return denoise(matrix, free, asked.deadline, np.logical_not(kept))
+            return denoise(matrix, free, asked.deadline, dead)
         except InfeasibleError:  # exact observations need more
             pass
     return denoise(matrix, free, asked.deadline)
 
 
-def _parts(question: Question, found: Denoised, asked: Asked) -> np.ndarray:
+def _parts(question: Question, found: Denoised, asked: Asked) -> sp.csr_array:
     """The parts that explain the data best for their price, a column each."""
     level = max(level_of(found), LEAST)
     price = Price(PRICE * level**2, level)
-    columns = []
+    columns = [sp.csr_array((found.y.size, 0))]
     for piece, entries in _pieces(question, found):
         for part in Piece(piece, found.y[entries], price, asked).explained():
-            column = np.zeros(found.y.shape)
-            column[entries] = part
-            columns.append(column)
-    return np.column_stack(columns) if columns else np.zeros((found.y.size, 0))
+            active = np.flatnonzero(part)
+            places = (entries[active], np.zeros(active.size, int))
+            columns.append(sp.csr_array((part[active], places), (found.y.size, 1)))
+    return sp.csr_array(sp.hstack(columns, format="csr"))
 
 
 def _faint(question: Question, found: Denoised) -> np.ndarray:
