@@ -37,18 +37,19 @@ class Noise(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Equations, the time of every row, and the noise of what they explain."""
+    """Equations, the time of every row, the noise of what they explain, and the slice of time of every entry."""
 
     matrix: sp.csr_array
     times: np.ndarray
     noise: Noise
+    slices: np.ndarray
 
     def between(self, start: int, stop: int) -> tuple["Question", np.ndarray]:
         """The equations from start to stop, with the entries that they have."""
         rows = np.flatnonzero((self.times >= start) & (self.times < stop))
         part = self.matrix[rows]
         entries = np.unique(part.indices)
-        return Question(part[:, entries], self.times[rows], self.noise.part(entries)), entries
+        return Question(part[:, entries], self.times[rows], self.noise.part(entries), self.slices[entries]), entries
 
     def of(self, entries: np.ndarray, background: np.ndarray) -> "Question":
         """The equations of these entries, all others being zero and the backgrounds known."""
@@ -57,7 +58,7 @@ class Question(NamedTuple):
         noise = self.noise.part(entries)
         observed = noise.observed - np.append(background, 0.0)[noise.background]
         noise = noise._replace(observed=observed, background=np.full(entries.shape, -1))
-        return Question(part[rows], self.times[rows], noise)
+        return Question(part[rows], self.times[rows], noise, self.slices[entries])
 
 
 class Denoised(NamedTuple):

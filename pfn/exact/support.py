@@ -1,62 +1,47 @@
-"""Which explanation of noisy data to believe: the entries that may be active, found with the penalty."""
+"""Which explanation of noisy data to believe: the closest one with the penalty, or parts that explain their price."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from pfn.exact.inference import Asked
 from pfn.exact.linear import InfeasibleError, OutOfTimeError
-from pfn.exact.noisy import Denoised, Noise, Question, denoise
+from pfn.exact.noisy import Denoised, Question, denoise
+from pfn.exact.parts import Piece, Price
 from pfn.exact.penalty import level_of
 from pfn.exact.reduction import only_zero
+from pfn.exact.selection import superposed
 from pfn.exact.windows import Window, first_times
 
-TIES = 0.02
-"""Every entry costs a random share, up to this, of the penalty: of several ways to say the same, one is chosen, while
-an interior point would take a little of each, too little of any to be kept."""
+FAINT = 0.05
+"""Entries below so many standard deviations of the noise are given up, where the penalty already made them small."""
 
-PRUNING = (0.05, 0.1, 0.2, 0.4)
-"""Entries below so many standard deviations of the noise are given up, step by step: what the smallest ones held goes
-over to the others, where one high threshold would cut both of two halves."""
-
-TRIES = (1.0, 1.25, 1.0, 1.25)
-"""So many times the penalty is tried, each time with other ties, until two agree: a weak one may leave too much to see
-through, a strong one or a tie may lose what another keeps."""
+LEAST = 1e-4
+"""The standard deviation of noise that is none: where there is less, parts are looked for as if there were this."""
 
 PRICE = 3.0
-"""By so many variances of the noise an active entry has to lower the squared errors: less than a true one does, more
-than one that only explains noise."""
-
-CLEAR = 4.0
-"""What explains so many times its price is not tried again: the fewer others are left, the more it is needed."""
-
-SAME = 1e-6
-"""Entries that are as large up to this, and fall together, are one candidate (the largest observation is 1)."""
+"""By so many variances of the noise every penalised entry of a part has to lower the squared errors: less than a true
+one does, more than one that only explains noise."""
 
 
 def explain(question: Question, *, debias: bool, window: Window | None, asked: Asked) -> Denoised:
     """The best exact structure, in windows only as far as its support goes."""
-    matrix, _, noise = question
-    final = _without_penalty(noise) if debias else noise
-    if window is not None:
-        dead = _in_windows(question, window, asked, debias=debias)
-        try:
-            return denoise(matrix, final, asked.deadline, dead)
-        except InfeasibleError:  # exact observations need what the windows gave up
-            return denoise(matrix, final, asked.deadline)
-    found = denoise(matrix, noise, asked.deadline)
+    matrix, noise = question.matrix, question.noise
+    dead = None if window is None else _in_windows(question, window, asked, debias=debias)
+    try:
+        found = denoise(matrix, noise, asked.deadline, dead)
+    except InfeasibleError:
+        if dead is None:
+            raise
+        found = denoise(matrix, noise, asked.deadline)  # exact observations need what the windows gave up
     if not debias:
         return found
     try:
-        return denoise(matrix, final, asked.deadline, _unsupported(question, found, asked))
+        return _without_penalty(question, found, asked)
     except OutOfTimeError:
         return found
-
-
-def _without_penalty(noise: Noise) -> Noise:
-    return noise._replace(weights=np.zeros(noise.weights.shape))
 
 
 def _in_windows(question: Question, window: Window, asked: Asked, *, debias: bool) -> np.ndarray:
@@ -70,7 +55,7 @@ def _in_windows(question: Question, window: Window, asked: Asked, *, debias: boo
         first = first_times(part.matrix, part.times)
         middle = (first >= (begin + margin if begin else 0)) & (first < (end - margin if end < last else last))
         found = denoise(part.matrix, part.noise, asked.deadline)
-        without = _unsupported(part, found, asked) if debias else found.y < PRUNING[0] * level_of(found)
+        without = _parts(part, found, asked).sum(axis=1) == 0 if debias else _faint(part, found)
         dead[entries[middle & without]] = True
         asked.report(min(end, last))
         if end >= last:
@@ -78,110 +63,53 @@ def _in_windows(question: Question, window: Window, asked: Asked, *, debias: boo
         begin = end - window.overlap
 
 
-class Support(NamedTuple):
-    """Entries given up, and what the others cost: their errors, and a price for every one that is penalised."""
+def _without_penalty(question: Question, found: Denoised, asked: Asked) -> Denoised:
+    """The parts that are worth their price, as strong as the data say.
 
-    dead: np.ndarray
-    cost: float
-
-
-def _unsupported(question: Question, found: Denoised, asked: Asked) -> np.ndarray:
-    """The entries to give up: of several tries, the one that explains most for its price."""
-    level, noise = level_of(found), question.noise
-    tried: list[Support] = []
-    for times in TRIES:
-        stronger = noise._replace(weights=times * noise.weights)
-        tried.append(_support(question._replace(noise=stronger), level, asked))
-        best, *others = sorted(tried, key=lambda support: support.cost)
-        if others and others[0].cost - best.cost <= PRICE * level**2:
-            break
-    return best.dead
-
-
-def _support(question: Question, level: float, asked: Asked) -> Support:
-    """Give up what is small, then what is not worth its price."""
-    matrix, _, noise = question
-    price, free = PRICE * level**2, _without_penalty(noise)
-    dead = _pruned(question, level, asked)
-    background = denoise(matrix, free, asked.deadline, dead).background
-    for piece, entries in _pieces(question, dead, background):
-        dead[entries] = _thinned(piece, price, asked)
-    active = np.count_nonzero(~dead & (noise.weights > 0))
-    return Support(dead, denoise(matrix, free, asked.deadline, dead).squares + active * price)
-
-
-def _pruned(question: Question, level: float, asked: Asked) -> np.ndarray:
-    """Give up what lies below one threshold after the other.
-
-    Only entries that are penalised or no parents are judged by their size; the others go with them. So all ways to
-    connect what is left remain: one that costs nothing, such as a transition, may be small by accident.
+    Where some observations are exact, or errors count by their size, all that these parts consist of may be active.
     """
-    matrix, _, noise = question
-    ties = TIES * float(noise.weights.max(initial=0.0)) * asked.rng.random(noise.weights.shape)
-    tied = noise._replace(weights=noise.weights + ties)
-    judged = noise.weights > 0
-    judged |= ~np.isin(np.arange(judged.size), matrix.indices[matrix.data < 0])
-    dead = only_zero(matrix, noise.known == 0)
-    found = denoise(matrix, tied, asked.deadline, dead)
-    for threshold in PRUNING:
-        below = only_zero(matrix, dead | (judged & (found.y < threshold * level)))
+    matrix, noise = question.matrix, question.noise
+    parts = _parts(question, found, asked)
+    noisy = ~np.isnan(noise.observed)
+    if noise.squared[noisy].all() and not (noise.known > 0).any():
+        return superposed(noise, parts)
+    free = noise._replace(weights=np.zeros(noise.weights.shape))
+    for dead in (parts.sum(axis=1) == 0, _faint(question, found)):
         try:
-            found = denoise(matrix, tied, asked.deadline, below)
-        except InfeasibleError:  # exact observations need what would be given up
-            break
-        dead = below
-    return dead
+            return denoise(matrix, free, asked.deadline, dead)
+        except InfeasibleError:  # exact observations need more
+            pass
+    return denoise(matrix, free, asked.deadline)
 
 
-def _pieces(question: Question, dead: np.ndarray, background: np.ndarray) -> Iterator[tuple[Question, np.ndarray]]:
-    """What is left falls into pieces that have no equation in common, each with its entries."""
-    left = np.flatnonzero(~dead)
+def _parts(question: Question, found: Denoised, asked: Asked) -> sp.csr_array:
+    """The parts that explain the data best for their price, a column each."""
+    level = max(level_of(found), LEAST)
+    price = Price(PRICE * level**2, level)
+    columns = [sp.csr_array((found.y.size, 0))]
+    for piece, entries in _pieces(question, found):
+        for part in Piece(piece, found.y[entries], price, asked).explained():
+            active = np.flatnonzero(part)
+            places = (entries[active], np.zeros(active.size, int))
+            columns.append(sp.csr_array((part[active], places), (found.y.size, 1)))
+    return sp.csr_array(sp.hstack(columns, format="csr"))
+
+
+def _faint(question: Question, found: Denoised) -> np.ndarray:
+    """What cannot be active if penalised and noisy entries are not where the penalty made them faint.
+
+    All ways to connect what is left remain: one that costs nothing, such as a transition, may be zero by accident.
+    """
+    noise = question.noise
+    judged = (noise.weights > 0) | ~np.isnan(noise.observed)
+    return only_zero(question.matrix, (noise.known == 0) | (judged & (found.y < FAINT * level_of(found))))
+
+
+def _pieces(question: Question, found: Denoised) -> Iterator[tuple[Question, np.ndarray]]:
+    """What is not faint falls into pieces that have no equation in common, each with its entries."""
+    left = np.flatnonzero(~_faint(question, found))
     part = abs(question.matrix[:, left])
     count, labels = connected_components(part.T @ part, directed=False)
     for number in range(count):
         entries = left[labels == number]
-        yield question.of(entries, background), entries
-
-
-class Thinned(NamedTuple):
-    """Entries given up, and the best values of the others."""
-
-    dead: np.ndarray
-    found: Denoised
-
-
-def _thinned(piece: Question, price: float, asked: Asked) -> np.ndarray:
-    """Give up what does not lower the squared errors by its price, the smallest first, until all that is left does."""
-    known = piece.noise.known
-    dead = only_zero(piece.matrix, known == 0)
-    best = Thinned(dead, denoise(piece.matrix, _without_penalty(piece.noise), asked.deadline, dead))
-    kept = ~np.isnan(known)
-    while True:
-        thinner = _thinner(piece, best, kept, price, asked)
-        if thinner is best:
-            return best.dead
-        best = thinner
-
-
-def _thinner(piece: Question, best: Thinned, kept: np.ndarray, price: float, asked: Asked) -> Thinned:
-    """Try every entry once, with everything that cannot be without it; what is clearly needed is noted in `kept`."""
-    matrix, noise = piece.matrix, _without_penalty(piece.noise)
-    tried = best.dead | kept
-    while not tried.all():
-        y = best.found.y
-        smallest = np.argmin(np.where(tried, np.inf, y))
-        dead = only_zero(matrix, best.dead | (np.arange(y.size) == smallest))
-        gone = dead & ~best.dead
-        same = gone & (y <= y[smallest] + SAME)
-        worth = price * max(int(np.count_nonzero(piece.noise.weights[gone])), 1)
-        try:
-            found = denoise(matrix, noise, asked.deadline, dead)
-            rise = found.squares - best.found.squares
-        except InfeasibleError:  # exact observations need it
-            rise = np.inf
-        if rise <= worth:
-            best = Thinned(dead, found)
-        elif rise > CLEAR * worth:
-            kept |= same
-        tried |= same | best.dead
-    return best
+        yield question.of(entries, found.background), entries

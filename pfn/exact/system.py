@@ -43,6 +43,11 @@ class System:
         """The time of every row."""
         return np.concatenate([np.repeat(np.arange(self.counts[e.name]), e.rows) for e in self.network.factorizations])
 
+    @cached_property
+    def slices(self) -> np.ndarray:
+        """The time of every entry of y."""
+        return np.concatenate([np.repeat(self.columns[v.name], v.size) for v in self.network.variables])
+
     def flat(self, values: Mapping[str, Any]) -> np.ndarray:
         """A number for every entry of y, from arrays (size, columns) by variable; NaN for all others."""
         y = np.full(self.matrix.shape[1], np.nan)

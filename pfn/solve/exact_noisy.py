@@ -32,7 +32,7 @@ def denoised(sequence: Sequence, method: "Exact", asked: Asked) -> Part:
     """The exact structure that comes closest to the noisy observations."""
     system = sequence.system
     automatic = system.mask(str(name) for name, weight in method.penalty.items() if weight == "auto")
-    question = Question(system.matrix, system.times, _noise(sequence, method, asked))
+    question = Question(system.matrix, system.times, _noise(sequence, method, asked), system.slices)
     try:
         if automatic.any():
             question = question._replace(noise=weighted(question, automatic, asked))
