@@ -138,7 +138,7 @@ def test_known_parameters_are_not_updated() -> None:
 def test_a_cycle_through_time_is_refused(equations: list[Factorization], order: str) -> None:
     with refused(
         f"the variables {order} form a cycle through time, so they have no levels and propagation cannot order "
-        "the work. The methods for this network are: exact.",
+        "the work. The methods for this network are: exact, consensus.",
         OptionError,
     ):
         compile_network(Network(*equations))
