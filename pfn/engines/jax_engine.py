@@ -1,6 +1,6 @@
 """The JAX engine: sweeps compiled as one program, many of them in one call, on the device that JAX chooses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
 from pfn.engines.jax_devices import Devices, check_devices, has_accelerator, numbers
-from pfn.engines.jax_loop import Control, State, advance, fit_levels, statistics
+from pfn.engines.jax_loop import UNMEASURED, Control, State, advance, fit_levels, statistics
 from pfn.engines.jax_plan import make_plan, padded
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics
@@ -64,7 +64,7 @@ class JaxRun:
         """How many sweeps to ask for at a time."""
         return self._pace
 
-    def advance(self, stretch: Stretch) -> list[Errors]:
+    def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
         begin = perf_counter()
         with numbers(self._problem.precision):
@@ -82,7 +82,9 @@ class JaxRun:
         elif seconds > 4 * SECONDS:
             self._pace = max(self._pace // 2, 1)
 
-    def _errors(self, row: list[float]) -> Errors:
+    def _errors(self, row: list[float]) -> Errors | None:
+        if row[-1] == UNMEASURED:
+            return None
         return Errors(dict(zip(self._plan.names, row[:-2], strict=True)), row[-2], row[-1])
 
     def _control(self, stretch: Stretch) -> Control:
@@ -107,6 +109,7 @@ class JaxRun:
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
             stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
             stall_from=np.int32(stretch.stall_from),
+            measure=np.int32(stretch.measure),
         )
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:

@@ -18,6 +18,9 @@ from pfn.engines.means import Counts
 from pfn.engines.stretch import STALL_SWEEPS, stalled
 from pfn.updates.momentum import steps_after, strength
 
+# The squared error of a sweep after which none was measured.
+UNMEASURED = -1.0
+
 Packing = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
@@ -41,6 +44,7 @@ class Control(NamedTuple):
     tolerance: Any
     stall: Any
     stall_from: Any
+    measure: Any
 
 
 class _Loop(NamedTuple):
@@ -74,11 +78,11 @@ def advance(
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
         values = devices.kept(values, plan.changing)
-        found = sweep.errors(values, R)
+        found = _errors(sweep, values, R, due := _is_due(plan, control, loop.done))
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
-        met = _met(control, loop.done, found, errors)
+        met = due & _met(control, loop.done, found, errors)
         return _Loop(
             loop.done + 1, State(pack(values), previous), steps, now, errors, met, {} if plan.accelerated else R
         )
@@ -118,6 +122,23 @@ def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
         return others | {name: flat[place].reshape(shapes[name]) for name, place in places.items()}
 
     return pack, unpack
+
+
+def _is_due(plan: Plan, control: Control, done: Array) -> Any:
+    """Whether errors are measured after this sweep; the last of a stretch may be the last of all."""
+    if plan.accelerated:
+        return True
+    return ((control.first + done + 1) % control.measure == 0) | (done + 1 == control.count)
+
+
+def _errors(sweep: Sweep, values: Values, R: Values, due: Any) -> Array:
+    """The RMSE of every equation, the divergence and the squared error, where they are due."""
+    if due is True:
+        return sweep.errors(values, R)
+    shape = jax.eval_shape(sweep.errors, values, R)
+    unmeasured = jnp.full(shape.shape, jnp.nan, shape.dtype).at[-1].set(UNMEASURED)
+    found: Array = jax.lax.cond(due, lambda: sweep.errors(values, R), lambda: unmeasured)
+    return found
 
 
 def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:

@@ -1,6 +1,6 @@
 """The NumPy engine: runs the sweeps of a schedule on buffers that are allocated once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -132,18 +132,16 @@ class NumpyRun:
         """How many sweeps to ask for at a time."""
         return 1
 
-    def advance(self, stretch: Stretch) -> list[Errors]:
-        """One sweep, with momentum before it if that was asked for; the errors after it."""
-        if self._problem.accelerated:
-            self.extrapolate(strength(stretch.steps), stretch.first)
-        return [self.sweep(stretch.first, stretch.sparseness(stretch.first))]
-
-    def sweep(self, number: int, sparseness: Mapping[str, float]) -> Errors:
-        """One sweep, with these sparseness values by equation; the errors after it."""
+    def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
+        """One sweep, with momentum before it if that was asked for; the errors after it, which momentum needs."""
+        number, accelerated = stretch.first, self._problem.accelerated
+        if accelerated:
+            self.extrapolate(strength(stretch.steps), number)
+        sparseness = stretch.sparseness(number)
         for work in self._up:
             work(number, sparseness)
         self.propagate()
-        return self._meter.measure()
+        return [self._meter.measure() if accelerated or stretch.measured(number) else None]
 
     def propagate(self) -> None:
         """The downward pass."""

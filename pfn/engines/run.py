@@ -1,6 +1,6 @@
 """What every engine offers, and how a run is made by the name of its engine."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import parent_process
@@ -19,8 +19,11 @@ class Run(Protocol):
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
 
-    def advance(self, stretch: Stretch) -> list[Errors]:
-        """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
+    def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
+        """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each.
+
+        None where errors were not wanted; they may be given all the same.
+        """
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""

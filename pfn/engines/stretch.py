@@ -1,6 +1,6 @@
 """Some sweeps in a row: what an engine is asked for at a time, and when it ends before the last of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,16 @@ class Stretch:
     count: int
     sparseness: Callable[[int], Mapping[str, float]]  # by equation, for the number of a sweep
     steps: int  # sweeps since the momentum began or the divergence rose
-    past: Sequence[float]  # the divergence after every sweep so far
+    past: Sequence[float]  # the divergence after every sweep so far, NaN where it was not measured
     tolerance: float | None = None
     stall: float | None = None
     stall_from: int = 0  # a run cannot stall before so many sweeps are done
+    measure: int = 1  # errors are wanted after sweeps whose number, counted from 1, this divides
+    ends: Collection[int] = ()  # and after so many sweeps
+
+    def measured(self, number: int) -> bool:
+        """Whether errors are wanted after a sweep."""
+        return (number + 1) % self.measure == 0 or number + 1 in self.ends
 
     def changed(self, number: int) -> bool:
         """Whether the sparseness in a sweep is another than in the one before."""

@@ -10,7 +10,7 @@ from typing import Any
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
-from pfn.engines import choose_engine, is_installed
+from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
 from pfn.errors import FileError, OptionError
 from pfn.network import Network
 from pfn.solve.batches import Batches
@@ -41,6 +41,7 @@ def infer(
     iterations: int = ITERATIONS,
     tolerance: float | None = None,
     stall: float | None = None,
+    measure: int = 1,
     seed: int = 0,
     initial: Mapping[Any, Any] | None = None,
     restarts: int = 1,
@@ -83,6 +84,7 @@ def learn(
     iterations: int = ITERATIONS,
     tolerance: float | None = None,
     stall: float | None = None,
+    measure: int = 1,
     seed: int = 0,
     initial: Mapping[Any, Any] | None = None,
     restarts: int = 1,
@@ -177,7 +179,7 @@ def make_request(
     restarts: int = 1,
 ) -> Request:
     """The question, checked; `common` has all options but the method, restarts and progress."""
-    common = {"precision": "full", "mesh": None} | common
+    common = {"precision": "full", "mesh": None, "measure": 1} | common
     _check_common(common)
     dtype = as_dtype(common["dtype"])
     observations = data if data is NOTHING else check_observations(network, data, dtype)
@@ -199,16 +201,31 @@ def make_request(
     )
 
 
-_PASSED_ON = ("iterations", "tolerance", "stall", "seed", "callback", "checkpoint_every", "precision", "mesh")
+_PASSED_ON = (
+    "iterations",
+    "tolerance",
+    "stall",
+    "measure",
+    "seed",
+    "callback",
+    "checkpoint_every",
+    "precision",
+    "mesh",
+)
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
-    for option in ("iterations", "checkpoint_every"):
+    for option in ("iterations", "checkpoint_every", "measure"):
         check_count(common[option], option, 1)
     check_count(common["seed"], "seed", 0)
     for option in ("tolerance", "stall"):
         if common[option] is not None:
             check_number(common[option], option, 0.0, None)
+    if common["stall"] is not None and STALL_SWEEPS % common["measure"]:
+        raise OptionError(
+            f"measure={common['measure']} does not divide {STALL_SWEEPS}, and stall compares errors that many sweeps "
+            f"apart. Choose 1, 2, 5, 10, 25 or 50, or leave one of them out."
+        )
     if common["engine"] not in ENGINES:
         raise OptionError(f"engine must be one of {', '.join(map(repr, ENGINES))}, found {common['engine']!r}.")
     if common["precision"] not in PRECISIONS:

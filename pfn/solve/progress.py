@@ -26,7 +26,7 @@ class Bar:
         return 0
 
     def advance(self, _run: int, _sweeps: int, _error: float) -> None:
-        """So many sweeps of the run are done, with this largest error."""
+        """So many sweeps of the run are done, with this largest error, NaN if it was not measured."""
 
     def end(self, _run: int) -> None:
         """The run is over."""
@@ -69,7 +69,7 @@ class RichBar(Bar):
 
     def advance(self, run: int, sweeps: int, error: float) -> None:
         """Show how far it is."""
-        self._progress.update(TaskID(run), completed=sweeps, error=f"{error:.2e}")
+        self._progress.update(TaskID(run), completed=sweeps, error="" if error != error else f"{error:.2e}")
 
     def end(self, run: int) -> None:
         """Its line may be used by another run."""

@@ -29,6 +29,7 @@ class Request:
     iterations: int
     tolerance: float | None
     stall: float | None
+    measure: int
     seed: int
     restart: int
     dtype: np.dtype[Any]

@@ -21,7 +21,7 @@ class Engine(Protocol):
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
 
-    def advance(self, stretch: Stretch) -> list[Errors]:
+    def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
 
     def variable(self, name: str) -> list[Any]:
@@ -81,7 +81,9 @@ class Sweeps:
         self.recorder = Recorder(self.names)
         self.steps = 0  # sweeps since the momentum began or the divergence rose
         self.done = 0
-        self.errors: Errors | None = None
+        self.past: list[float] = []  # the divergence after every sweep, NaN where it was not measured
+        self.errors: Errors | None = None  # after the last sweep, if they were measured
+        self.measure = 1 if request.callback else request.measure  # a callback may stop the run after any sweep
         self.checkpoint = Checkpoint(request, method)
 
     def prepare(self) -> None:
@@ -128,13 +130,19 @@ class Sweeps:
             stretch = self._stretch()
             found = self.engine.advance(stretch)
         for errors in found:
-            before = self.errors.divergence if self.errors else float("inf")
+            before = self.past[-1] if self.past else float("inf")
             self.errors = errors
-            self._check_finite(self.done)
-            self.steps = steps_after(self.steps, before, errors.divergence, stretch.changed(self.done))
-            self.recorder.add(self.done, errors.rmse, errors.divergence)
+            self.past.append(errors.divergence if errors else float("nan"))
+            self.steps = steps_after(self.steps, before, self.past[-1], stretch.changed(self.done))
+            if errors:
+                self._check_finite(errors)
+                if stretch.measured(self.done):
+                    self.recorder.add(self.done, errors.rmse, errors.divergence)
             self.done += 1
-        self.request.bar.advance(self.shown, self.done, max(found[-1].rmse.values()))
+        self.request.bar.advance(self.shown, self.done, self._largest())
+
+    def _largest(self) -> float:
+        return max(self.errors.rmse.values()) if self.errors else float("nan")
 
     def _stretch(self) -> Stretch:
         """The next sweeps: as many as the engine likes to do at a time, but for what happens between sweeps."""
@@ -147,27 +155,28 @@ class Sweeps:
             count=min(pace, *(end - self.done for end in ends if end > self.done)),
             sparseness=self.sparseness,
             steps=self.steps,
-            past=self.recorder.divergence,
+            past=self.past,
             tolerance=request.tolerance,
             stall=request.stall,
             stall_from=self.settled,
+            measure=1 if request.interruption.requested else self.measure,
+            ends=ends,
         )
 
-    def _check_finite(self, number: int) -> None:
-        assert self.errors is not None  # set by the sweep that was just done
-        for name, error in self.errors.rmse.items():
+    def _check_finite(self, errors: Errors) -> None:
+        for name, error in errors.rmse.items():
             if not isfinite(error):
                 equation = self.request.network[name]
                 raise NumericalError(
                     f"{name}: {equation}: the values became {'NaN' if error != error else 'infinite'} in sweep "
-                    f"{number}. The data or starting values are too large for {self.request.dtype}: scale them "
+                    f"{self.done}. The data or starting values are too large for {self.request.dtype}: scale them "
                     f"down{', or use float64' if self.request.dtype != np.float64 else ''}."
                 )
 
     def _reason(self, *, asked_to_stop: bool = False) -> str | None:
         """Why the run ends now, or None."""
         request = self.request
-        if request.interruption.requested:
+        if request.interruption.requested and (self.errors or not self.done):
             return f"interrupted by the user after {self.done} sweeps"
         if self.errors is None:
             return None
@@ -186,7 +195,7 @@ class Sweeps:
 
     def _stalled(self) -> bool:
         """Whether nothing moves any more; not while a change is still to come."""
-        past = self.recorder.divergence
+        past = self.past
         if self.request.stall is None or len(past) <= STALL_SWEEPS or self.done < self.settled:
             return False
         return bool(stalled(self.request.stall, past[-1 - STALL_SWEEPS], past[-1]))
@@ -210,6 +219,9 @@ class Sweeps:
         self.resumed()
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))
+        self.past = [float("nan")] * self.done
+        for number, divergence in zip(saved["iterations"], saved["divergence"], strict=True):
+            self.past[int(number)] = float(divergence)
         last = {name: self.recorder.rmse[name][-1] for name in self.names}
         self.errors = Errors(last, *map(float, saved["errors"]))
 

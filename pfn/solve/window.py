@@ -129,9 +129,11 @@ class Window:
             for number in range(self._sweeps):
                 stretch = Stretch(first=number, count=1, sparseness=lambda _: sparseness, steps=self._steps, past=past)
                 errors = run.advance(stretch)[-1]
+                assert errors is not None  # measured after every sweep
                 self._steps = steps_after(self._steps, past[-1], errors.divergence)
                 past.append(errors.divergence)
-        for name, error in errors.rmse.items():
+                rmse = errors.rmse
+        for name, error in rmse.items():
             if not isfinite(error):
                 raise NumericalError(
                     f"{name}: the values became infinite with frame {self.seen - 1}. The frames are too large for "

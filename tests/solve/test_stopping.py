@@ -162,3 +162,48 @@ def test_columns_that_fade_do_not_end_in_nan() -> None:
     X = np.tile(states(1, 2, 3, 4), 10)
     result = pfn.learn(network, {"x": X}, method=pfn.Propagate(acceleration=None, sparseness=0.1), iterations=2000)
     assert np.isfinite(result["W"]).all()
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jax"])
+def test_errors_are_measured_after_every_so_many_sweeps_and_the_last(engine: str) -> None:
+    if engine == "jax":
+        pytest.importorskip("jax", reason="jax is not installed")
+    network = hierarchy(6, (4, 3), 2, (1, 2))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    options = {"method": pfn.PAPER, "iterations": 25, "engine": engine}
+    every = pfn.learn(network, data, **options)
+    some = pfn.learn(network, data, measure=10, **options)
+    assert list(some.history.iterations) == [9, 19, 24]
+    for name in every.history:
+        np.testing.assert_allclose(some.history[name], every.history[name][[9, 19, 24]], rtol=1e-12)
+    np.testing.assert_array_equal(some["W1_1"], every["W1_1"])
+    assert some.rmse == every.rmse
+
+
+def test_momentum_is_the_same_however_often_errors_are_recorded() -> None:
+    network = hierarchy(6, (4,), 2, (1,))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    every, some = (pfn.learn(network, data, iterations=60, measure=n) for n in (1, 7))
+    np.testing.assert_array_equal(some["x2"], every["x2"])
+    assert len(some.history) == 9
+
+
+def test_a_run_stops_where_errors_are_measured() -> None:
+    network = hierarchy(6, (4,), 2, (1,))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    result = pfn.learn(network, data, method=pfn.PAPER, tolerance=0.3, measure=10)
+    assert result.iterations % 10 == 0
+    assert result.history["eq1"][-1] < 0.3
+    stalled = pfn.learn(network, data, method=pfn.PAPER, stall=1e-3, measure=25)
+    assert stalled.iterations % 25 == 0
+    assert "over 50 sweeps" in stalled.stop
+    with pytest.raises(pfn.OptionError, match="measure=3 does not divide 50"):
+        pfn.learn(network, data, stall=1e-3, measure=3)
+
+
+def test_a_callback_sees_every_sweep_measured() -> None:
+    network = hierarchy(6, (4,), 2, (1,))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    result = pfn.learn(network, data, method=pfn.PAPER, measure=10, callback=lambda number, _: number == 3)
+    assert result.iterations == 4
+    assert np.isfinite(result.rmse["eq1"])

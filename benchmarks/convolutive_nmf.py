@@ -1,0 +1,79 @@
+"""Is convolutive NMF (sequences of frames as components) as fast as torchnmf's NMFD and libnmfd?
+
+All minimise the Kullback-Leibler divergence by multiplicative updates from the same start.
+"""
+
+import argparse
+from functools import partial
+
+import numpy as np
+
+import pfn
+from benchmarks.peers import CONVOLUTIVE, Found, Peer, usable
+from benchmarks.side_by_side import alternate, table
+from tests.networks import hierarchy
+
+BINS, SLICES, COMPONENTS, FRAMES = 513, 1000, 20, 10
+ITERATIONS = 10
+
+
+def problem(dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gamma-distributed data and a start: W is (bins, components, frames)."""
+    generator = np.random.default_rng(0)
+    X = generator.gamma(0.5, size=(BINS, SLICES))
+    W, H = generator.random((BINS, COMPONENTS, FRAMES)), generator.random((COMPONENTS, SLICES))
+    W /= W.sum(axis=(0, 2), keepdims=True)
+    return X.astype(dtype), W.astype(dtype), H.astype(dtype)
+
+
+def ours(method: pfn.Propagate, engine: str) -> Peer:
+    network = hierarchy(BINS, (COMPONENTS,), FRAMES, (1,))
+
+    def run(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
+        initial = {f"W1_{k + 1}": W[:, :, k] for k in range(FRAMES)} | {"x2": H}
+        common = {"iterations": iterations, "tolerance": None, "stall": None, "measure": 10, "dtype": X.dtype}
+        result = pfn.learn(network, {"x1": X}, method=method, engine=engine, initial=initial, **common)
+        return np.stack([result[f"W1_{k + 1}"] for k in range(FRAMES)], axis=2), result["x2"]
+
+    return run
+
+
+def bare_products(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
+    """W H and A Hᵀ for W, W H and Wᵀ A for H, with the lags of H stacked."""
+    stacked = np.tile(H, (FRAMES, 1))
+    flat = np.ascontiguousarray(W.reshape(BINS, -1))
+    R, left, right = np.empty_like(X), np.empty_like(flat), np.empty_like(stacked)
+    for _ in range(iterations):
+        np.dot(flat, stacked, out=R)
+        np.dot(X, stacked.T, out=left)
+        np.dot(flat, stacked, out=R)
+        np.dot(flat.T, X, out=right)
+    return W, H
+
+
+def main(rounds: int) -> None:
+    contestants = {
+        "four bare products": bare_products,
+        "pfn, plain sweep": ours(pfn.Propagate(acceleration=None), "numpy"),
+        "pfn, momentum": ours(pfn.Propagate(), "numpy"),
+        "pfn, JAX, plain sweep": ours(pfn.Propagate(acceleration=None), "jax"),
+        "pfn, JAX, momentum": ours(pfn.Propagate(), "jax"),
+        **usable(CONVOLUTIVE, *problem("float64")),
+    }
+    for dtype in ("float32", "float64"):
+        X, W, H = problem(dtype)
+        runs = {name: partial(run, X, W, H, ITERATIONS) for name, run in contestants.items()}
+        times = alternate(runs, rounds)
+        base = times["pfn, plain sweep"]
+        rows = {name: (f"{1e3 * s / ITERATIONS:.1f}", f"{s / base:.2f}") for name, s in times.items()}
+        title = (
+            f"{BINS} × {SLICES}, {COMPONENTS} components of {FRAMES} frames, {dtype}, "
+            f"medians of {rounds} runs of {ITERATIONS} iterations"
+        )
+        print(table(title, rows, ("ms an iteration", "times pfn's plain sweep")))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    main(parser.parse_args().rounds)
