@@ -35,7 +35,8 @@ class State(NamedTuple):
     """What a sweep changes; residuals are X − W H, an array (rows, columns) for every equation."""
 
     entries: Any  # y: all variables
-    errors: Any  # residuals of y
+    agreed: Any  # the copies of y
+    errors: Any  # their residuals
     copies: Any  # w, one equation after the other
     residuals: Any  # of w
     anchor: Any
@@ -81,8 +82,9 @@ def begin(agreement: Any, planes: Sequence[Projection], entries: Any, xp: Any = 
     y = agreement.entries(copies)
     residuals = _residuals(agreement, planes, copies)
     far = xp.asarray(xp.inf, dtype=copies.dtype)
-    errors = _residuals(agreement, planes, agreement.copies(y))
-    return State(y, errors, copies, residuals, copies, residuals, sweeps=0, steps=0, distance=far, reference=far)
+    here = agreement.copies(y)
+    errors = _residuals(agreement, planes, here)
+    return State(y, here, errors, copies, residuals, copies, residuals, sweeps=0, steps=0, distance=far, reference=far)
 
 
 def sweep(agreement: Any, planes: Sequence[Projection], state: State, xp: Any = np) -> State:
@@ -95,14 +97,16 @@ def sweep(agreement: Any, planes: Sequence[Projection], state: State, xp: Any = 
         plane.lifted(plane.multipliers(2 * error - residual)).ravel()
         for plane, error, residual in zip(planes, state.errors, state.residuals, strict=True)
     ]
-    d = agreement.copies(state.entries) - state.copies - xp.concatenate(lifted)
+    d = state.agreed - state.copies - xp.concatenate(lifted)
     steps = xp.asarray(state.steps, dtype=d.dtype)
     weight = (steps + 1) / (steps + 2)
     copies = weight * (state.copies + 2 * d) + (1 - weight) * state.anchor
     y = agreement.entries(copies)
+    here = agreement.copies(y)
     return state._replace(
         entries=y,
-        errors=_residuals(agreement, planes, agreement.copies(y)),
+        agreed=here,
+        errors=_residuals(agreement, planes, here),
         copies=copies,
         residuals=[
             weight * (residual - 2 * error) + (1 - weight) * anchored
@@ -196,7 +200,7 @@ class Iteration:
 
     def close(self) -> None:
         """Keep the entries only."""
-        self.state = State(self.state.entries, *[()] * 9)
+        self.state = State(self.state.entries, *[()] * 10)
         self._planes = ()
 
 

@@ -134,7 +134,7 @@ class JaxIteration:
 
     def close(self) -> None:
         """Keep the entries only."""
-        self.state = State(self.state.entries, *[()] * 9)
+        self.state = State(self.state.entries, *[()] * 10)
         self._data = None
 
 
