@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import ParentPiece
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block
+from pfn.engines.pieces import ParentPiece
 from pfn.engines.windows import windows_of
 from pfn.network import Shift, Term
 from pfn.updates.windows import WindowSums

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfn.engines.direct import Direct, direct_terms
-from pfn.engines.equations import ChildPiece, Equation, ParentPiece
+from pfn.engines.equations import Equation
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit
+from pfn.engines.pieces import ChildPiece, ParentPiece
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch
 from pfn.network import Factorization, Slice
