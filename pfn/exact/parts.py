@@ -22,6 +22,9 @@ WIDTHS = (0.95, 0.8, 0.65, 0.5, 0.4, 0.3)
 """What goes through all of a part, of the largest value explained: the widest parts are taken first, the thin ones are
 left where they are, since they are many, and mixtures."""
 
+TIES = 0.01
+"""Every entry costs a random share, up to this, of the price: of several ways to say the same, one is chosen."""
+
 THIN = 0.01
 """The same where everything is wanted."""
 
@@ -61,10 +64,17 @@ class Piece:
         self._values = values[self._seen]
         self._importance = np.where(np.isnan(noise.observed), CERTAIN, 1.0)[self._seen]
         self._penalised = noise.weights > 0
-        self._slices = question.slices
+        self._slices = np.unique(question.slices, return_inverse=True)[1]
         self._pool = Pool(self._values, self._importance)
-        # How much penalised activity goes with a value of 1, in the answer y with the penalty.
-        self._unit = (y[self._penalised].max(initial=0.0) / y[self._seen].max(initial=ZERO)) or 1.0
+        self._unit = self._penalised_by_value(y)
+
+    def _penalised_by_value(self, y: np.ndarray) -> float:
+        """How much penalised activity goes with a value of 1 in this answer, in most slices of time."""
+        largest = np.zeros((2, int(self._slices.max()) + 1))
+        np.maximum.at(largest[0], self._slices[self._penalised], y[self._penalised])
+        np.maximum.at(largest[1], self._slices[self._seen], y[self._seen])
+        penalised, values = largest[:, (largest > ZERO).all(axis=0)]
+        return float(np.median(penalised / values)) if values.size else 1.0
 
     def explained(self) -> list[np.ndarray]:
         """The parts that explain the values best for their price."""
@@ -127,7 +137,7 @@ class Piece:
 
         Explaining a value v by r ≤ 1 times the magnitude m lowers its squared error by at least m r (2v − m).
         """
-        costs = ZERO * self._asked.rng.random(self._matrix.shape[1])
+        costs = TIES * self._price.entry * self._asked.rng.random(self._matrix.shape[1])
         costs[self._seen] -= self._importance * magnitude * (2.0 * values - magnitude)
         costs[self._penalised] += self._price.entry / self._unit
         program = self._limited(at_once)
@@ -148,20 +158,21 @@ class Piece:
         return Program(matrix, np.repeat([0.0, at_once * self._unit], [rows, times.size]), self._asked.tight, upper)
 
     def _take_apart(self, y: np.ndarray, widths: tuple[float, ...]) -> Numbers:
-        """Find parts of a solution."""
+        """Find parts of a solution: those that are wide everywhere, then those with wide penalised entries."""
         y = y / (float(y[self._seen].max(initial=0.0)) or 1.0)
+        scale = np.where(self._penalised, self._unit, 1.0)
         found: Numbers = ()
-        for width in widths:
-            for part in self._through(y, width):
-                y -= part * np.min(y[part > 0] / part[part > 0])
-                found += self._number(part)
+        for least in (scale, np.where(self._penalised, scale, 0.0)):
+            for width in widths:
+                for part in self._through(y, width * least):
+                    y -= part * np.min(y[part > 0] / part[part > 0])
+                    found += self._number(part)
         return found
 
-    def _through(self, y: np.ndarray, width: float) -> Iterator[np.ndarray]:
-        """Parts whose entries are all active with this width in y, which the caller takes them out of."""
+    def _through(self, y: np.ndarray, least: np.ndarray) -> Iterator[np.ndarray]:
+        """Parts whose entries are all at least so active in y, which the caller takes them out of."""
         while True:
-            thin = (y <= SAME) | (self._penalised & (y < width * self._unit))
-            active = np.flatnonzero(~only_zero(self._matrix, thin))
+            active = np.flatnonzero(~only_zero(self._matrix, (y < least) | (y <= SAME)))
             if not active.size:
                 return
             equations = self._matrix[:, active]

@@ -30,7 +30,7 @@ class Exact:
     - penalty: {x: weight | "auto"}: weight times the sum of x is made small too; "auto" finds the weight at which
       noise alone would be explained by nothing;
     - background: [x]: one non-negative constant is added to x, to explain a noise floor;
-    - debias: solve once more without the penalty, on the support found;
+    - debias: keep the parts that are worth their price, with magnitudes found without the penalty;
     - structure: "exact", or "soft": the least squares answer over all equations;
     - prefer: where several solutions exist, "sparse" is one of them, "spread" their superposition;
     - window, overlap: solve so many time slices at a time, overlapping by so many, instead of all at once;
