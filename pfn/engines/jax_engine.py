@@ -132,7 +132,7 @@ class JaxRun:
             sums = statistics(self._plan, self._data, self._state.values, dict(sparseness))
             found: dict[str, Statistics] = {}
             for name, matrix in self._plan.owners.items():
-                numerator, denominator = (np.asarray(part)[matrix.part(name)] for part in sums[matrix.name])
+                numerator, denominator = (self._devices.fetched(part)[matrix.part(name)] for part in sums[matrix.name])
                 W = np.asarray(self._state.values[matrix.name])[matrix.part(name)]
                 found[name] = Statistics(W * numerator, denominator)
         return found

@@ -136,6 +136,7 @@ def _ask(
     chosen = as_method(method)
     chosen.check(network)
     common["engine"] = _engine_of(chosen, common["engine"])
+    _check_method(chosen, common)
     check_count(restarts, "restarts", 1)
     if restarts > 1 and not getattr(chosen, "restartable", True):
         raise OptionError(f"{type(chosen).__name__} is one solve: restarts would find the same. Leave restarts out.")
@@ -166,6 +167,21 @@ def _engine_of(method: Method, engine: Any) -> Any:
     if engine == "auto":
         return engines[0]
     raise OptionError(f"{type(method).__name__} runs on NumPy only, found engine={engine!r}. Leave engine out.")
+
+
+def _device_wishes(common: Mapping[str, Any]) -> list[str]:
+    """What is asked for that only compiled propagation has."""
+    wishes = {"precision='tf32'": common["precision"] == "tf32", "a mesh": common["mesh"] is not None}
+    return [wish for wish, wanted in wishes.items() if wanted]
+
+
+def _check_method(method: Method, common: Mapping[str, Any]) -> None:
+    asked = _device_wishes(common)
+    if asked and method.name != "propagate":
+        option = asked[0].removeprefix("a ").partition("=")[0]
+        raise OptionError(
+            f"{type(method).__name__} has no use for {asked[0]}, which is for pfn.Propagate. Leave {option} out."
+        )
 
 
 def make_request(
@@ -250,8 +266,7 @@ def _check_installed(engine: str) -> None:
 
 def _engine(common: Mapping[str, Any], multiplications: float, restarts: int) -> str:
     """The engine meant; what only JAX can do means JAX."""
-    wishes = {"precision='tf32'": common["precision"] == "tf32", "a mesh": common["mesh"] is not None}
-    asked = [wish for wish, wanted in wishes.items() if wanted]
+    asked = _device_wishes(common)
     if asked and common["engine"] == "numpy":
         raise OptionError(f"{asked[0]} needs engine='jax', found engine='numpy'.")
     if asked:

@@ -21,7 +21,7 @@ LEVEL_ROUNDS = 15
 
 def run(request: Request, method: "Propagate") -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
-    return Propagation(request, method, make_run(request.engine, _problem(request, method))).run()
+    return Propagation(request, method, make_run(request.engine, make_problem(request, method))).run()
 
 
 class Propagation(Sweeps):
@@ -57,7 +57,8 @@ class Propagation(Sweeps):
         return {name: value.at(number) if isinstance(value, Ramp) else float(value) for name, value in each.items()}
 
 
-def _problem(request: Request, method: "Propagate") -> Problem:
+def make_problem(request: Request, method: "Propagate") -> Problem:
+    """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
     start = Start(
         network=request.network,
