@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         OptionError,
         PfnError,
     )
-    from pfn.network import Factorization, Network, Parameter, Variable, t
+    from pfn.network import Convolution, Diagonal, Factorization, Network, Parameter, Variable, decay, shift, t
     from pfn.solve import PAPER, Exact, Propagate, Result, Substitute, infer, learn, load, ramp, solutions
 
 _ROOMS = {
@@ -31,7 +31,17 @@ _ROOMS = {
         "OptionError",
         "PfnError",
     ),
-    "pfn.network": ("Factorization", "Network", "Parameter", "Variable", "t"),
+    "pfn.network": (
+        "Convolution",
+        "Diagonal",
+        "Factorization",
+        "Network",
+        "Parameter",
+        "Variable",
+        "decay",
+        "shift",
+        "t",
+    ),
     "pfn.compiler": ("Schedule", "compile_network"),
     "pfn.solve": ("PAPER", "Exact", "Propagate", "Result", "Substitute", "infer", "learn", "load", "ramp", "solutions"),
 }
@@ -40,8 +50,10 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "PAPER",
+    "Convolution",
     "DataError",
     "DeclarationError",
+    "Diagonal",
     "Exact",
     "Factorization",
     "FileError",
@@ -59,6 +71,7 @@ __all__ = [
     "audio",
     "automata",
     "compile_network",
+    "decay",
     "infer",
     "learn",
     "load",
@@ -66,6 +79,7 @@ __all__ = [
     "paper",
     "plots",
     "ramp",
+    "shift",
     "solutions",
     "t",
 ]

@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from pfn.errors import DeclarationError, FileError
-from pfn.network import Factorization, Network, Parameter, Slice, Sum, Term, Variable
+from pfn.network import Factorization, Network, Parameter, Shift, Slice, Sum, Term, Variable, Window, decay
 
 # Raised when the content changes in a way that older versions of pfn cannot read.
 FORMAT = 1
@@ -111,6 +112,7 @@ def network_to_json(network: Network) -> dict[str, Any]:
                 "prior": p.prior is not None,
                 "prior_weight": p.prior_weight,
             }
+            | _form(p)
             for p in network.parameters
         ],
         "factorizations": [
@@ -118,17 +120,38 @@ def network_to_json(network: Network) -> dict[str, Any]:
                 "name": e.name,
                 "normalize": e.normalize,
                 "children": [[c.variable.name, c.lag] for c in e.children],
-                "terms": [[term.parameter.name, term.slice.variable.name, term.slice.lag] for term in e.terms],
+                "terms": [
+                    [term.parameter.name, term.slice.variable.name, term.slice.lag, *_window(term)] for term in e.terms
+                ],
             }
             for e in network.factorizations
         ],
     }
 
 
+def _form(parameter: Parameter) -> dict[str, Any]:
+    """What a parameter has beyond a matrix; nothing for most."""
+    if isinstance(parameter, Shift):
+        return {"shift": parameter.by}
+    return {} if parameter.pattern is None else {"tied": parameter.groups is not None}
+
+
+def _window(term: Term) -> list[Any]:
+    return [] if term.window is None else [{"rates": term.window.rates, "length": term.window.length}]
+
+
 def network_arrays(network: Network) -> dict[str, np.ndarray]:
     """The arrays that the declarations carry: known values and priors."""
     arrays: dict[str, np.ndarray] = {}
     for parameter in network.parameters:
+        if isinstance(parameter, Shift):
+            continue
+        if parameter.pattern is not None:
+            groups = np.zeros(parameter.pattern.nnz, int) if parameter.groups is None else parameter.groups
+            pattern, shape = parameter.pattern, parameter.shape
+            arrays |= matrix_arrays(
+                f"pattern/{parameter.name}", sp.csr_array((groups + 1, pattern.indices, pattern.indptr), shape)
+            )
         if parameter.value is not None:
             arrays |= matrix_arrays(f"declared/{parameter.name}", parameter.value)
         if parameter.prior is not None:
@@ -149,6 +172,10 @@ def network_from_json(content: Mapping[str, Any], arrays: Mapping[str, np.ndarra
 
 def _parameter(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Parameter:
     name = content["name"]
+    if "shift" in content:
+        return Shift(content["shape"][0], content["shift"])
+    pattern = matrix_from_arrays(f"pattern/{name}", arrays) if "tied" in content else None
+    tied = content.get("tied", False)
     return Parameter(
         name,
         matrix_from_arrays(f"declared/{name}", arrays) if content["known"] else None,
@@ -156,6 +183,8 @@ def _parameter(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         learn=content["learn"],
         prior=matrix_from_arrays(f"prior/{name}", arrays) if content["prior"] else None,
         prior_weight=content["prior_weight"],
+        pattern=None if pattern is None or tied else pattern.astype(bool),
+        tied=pattern if tied else None,
     )
 
 
@@ -163,8 +192,16 @@ def _equation(
     content: Mapping[str, Any], variables: Mapping[str, Variable], parameters: Mapping[str, Parameter]
 ) -> Factorization:
     children = [Slice(variables[name], lag) for name, lag in content["children"]]
-    terms = tuple(Term(parameters[p], Slice(variables[v], lag)) for p, v, lag in content["terms"])
+    terms = tuple(
+        Term(parameters[p], Slice(variables[v], lag), *(_window_of(Slice(variables[v], lag), w) for w in window))
+        for p, v, lag, *window in content["terms"]
+    )
     return Factorization(children, Sum(terms), name=content["name"], normalize=content["normalize"])
+
+
+def _window_of(piece: Slice, content: Mapping[str, Any]) -> Window:
+    rates, length = content["rates"], content["length"]
+    return decay(piece, rates[0] if len(rates) == 1 else rates, inf if length is None else length).window
 
 
 def matrix_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ remains of the cost is linear in every variable, and in every parameter that is 
 through which equations numerators and denominators rise to a target, and new values flow down from it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -59,9 +59,15 @@ class Substitution:
 
 
 def substitute(
-    network: Network, *, hidden: Collection[str], learned: Collection[str] = (), keep: Collection[str] = ()
+    network: Network,
+    *,
+    hidden: Collection[str],
+    learned: Collection[str] | Mapping[str, Hashable] = (),
+    keep: Collection[str] = (),
 ) -> Substitution:
     """Eliminate what can be; `hidden` are the names of the variables with hidden entries.
+
+    Learned parameters may be mapped to when they are updated: those that differ in it are not updated together.
 
     >>> from pfn import Factorization, Network, Parameter, Variable, t
     >>> x, h, g = Variable("x", 4), Variable("h", 3), Variable("g", 2)
@@ -107,20 +113,49 @@ def _leaves_columns(equation: Factorization, name: str) -> bool:
 
 
 def _right_updates(network: Network, owners: Mapping[str, Factorization], free: Iterable[str]) -> Iterator[Move]:
-    for name in free:
-        start = [e for e in network.factorizations if any(p.variable.name == name for p in e.parents)]
+    uses = {name: [e for e in network.factorizations if _is_parent(name, e)] for name in free}
+    for names in _together(network, uses):
+        start = [e for name in names for e in uses[name]]
         equations = _reached(network, owners, start)
-        yield Move("right update", network.level_of(name), (name,), tuple(e.name for e in equations), 1)
+        yield Move("right update", network.level_of(names[0]), tuple(names), tuple(e.name for e in equations), 1)
 
 
-def _left_updates(network: Network, owners: Mapping[str, Factorization], learned: Collection[str]) -> Iterator[Move]:
+def _is_parent(name: str, equation: Factorization) -> bool:
+    return any(parent.variable.name == name for parent in equation.parents)
+
+
+def _together(network: Network, uses: Mapping[str, list[Factorization]]) -> list[list[str]]:
+    """The variables of a level that nothing is above share their updates where they share equations.
+
+    The cost is linear in all of them, and what rises through the equations below them rises once.
+    """
+    children = {child.variable.name for e in network.factorizations for child in e.children}
+    groups: list[list[str]] = []
+    for name, equations in uses.items():
+        alike = [
+            group
+            for group in groups
+            if name not in children
+            and group[0] not in children
+            and network.level_of(group[0]) == network.level_of(name)
+            and any(e in equations for other in group for e in uses[other])
+        ]
+        groups = [group for group in groups if group not in alike] + [[*(n for g in alike for n in g), name]]
+    return groups
+
+
+def _left_updates(
+    network: Network, owners: Mapping[str, Factorization], learned: Collection[str] | Mapping[str, Hashable]
+) -> Iterator[Move]:
     """The parameters of one equation together where they are used in no other: the cost is linear in all of them."""
     uses = {
         p: [e for e in network.factorizations if p in e.parameters] for p in network.parameters if p.name in learned
     }
     groups: dict[object, list[Parameter]] = {}
     for parameter, equations in uses.items():
-        groups.setdefault(equations[0].name if len(equations) == 1 else parameter, []).append(parameter)
+        rhythm = learned[parameter.name] if isinstance(learned, Mapping) else None
+        group = (equations[0].name, rhythm) if len(equations) == 1 else parameter
+        groups.setdefault(group, []).append(parameter)
     for parameters in groups.values():
         start = uses[parameters[0]]
         equations = _reached(network, owners, start)

@@ -39,6 +39,7 @@ def _is_simple(equation: Factorization, problem: Problem, layout: Layout, fixed:
         and len(uses) == 1
         and len(equation.terms) == 1
         and parent.lag == 0
+        and equation.terms[0].window is None
         and not {name, *(child.variable.name for child in equation.children)} & fixed & _sparse(problem)
         and name not in fixed
         and equation.parameters[0].name not in problem.learned
@@ -83,7 +84,7 @@ class Batch:
         values = state.arrays[name]
         start = state.places[name] - state.places[self._equations[0].parents[0].variable]
         part = slice(start, start + values.size)
-        self._denominators[part].reshape(values.shape)[:] = equation.column_sums(0.0)
+        self._denominators[part].reshape(values.shape)[:] = equation.column_sums(0.0) + self._epsilon
         return equation, self._factors[part].reshape(values.shape)
 
     def update(self, sparseness: Mapping[str, float]) -> bool:

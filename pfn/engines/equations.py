@@ -10,8 +10,10 @@ from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch, row_blocks
+from pfn.engines.windows import window_of
 from pfn.network import Factorization, Parameter
 from pfn.updates import factor, smooth
+from pfn.updates.windows import WindowSums
 
 # How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
 BLOCK_ENTRIES = 1 << 15
@@ -34,6 +36,14 @@ class ParentPiece(NamedTuple):
     rows: slice
     skip: int
     cut: np.ndarray | None  # columns whose parent slice lies before the start of its own sequence
+    window: WindowSums | None
+
+    def gather(self, field: np.ndarray) -> np.ndarray:
+        """What the stacked field has for the values of this parent."""
+        if self.cut is not None:
+            field[self.rows, self.cut] = 0
+        part = field[self.rows, self.skip :]
+        return part if self.window is None else self.window.adjoint(part)
 
 
 class ChildBlock(NamedTuple):
@@ -66,6 +76,7 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
+        self._windowed = [piece for piece in self.parents if piece.window is not None]
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: tuple[float, np.ndarray] | None = None
@@ -86,7 +97,8 @@ class Equation:
             rows = slice(row, row + term.slice.variable.size)
             values = layout.view(arrays[name], term.slice, self.columns)
             cut = None if alive is None else np.flatnonzero(alive & ~layout.live(self.declared, lag))
-            pieces.append(ParentPiece(name, term.parameter, values, rows, min(-lag, self.columns), cut))
+            window = window_of(term, values.shape[1], layout)
+            pieces.append(ParentPiece(name, term.parameter, values, rows, min(-lag, self.columns), cut, window))
             row = rows.stop
         return pieces
 
@@ -100,6 +112,11 @@ class Equation:
         self.counted = float(counts.sum())
         self.counts = counts.astype(problem.dtype)
         self.weights = None if (counts == 1).all() else self.counts
+
+    @property
+    def work(self) -> int:
+        """How many multiplications W S takes."""
+        return self.columns * sum(int(block.linear.matrix.size) for block in self.blocks)
 
     def reserve(self, scratch: Scratch) -> None:
         """Say how large the shared buffers must be."""
@@ -144,7 +161,7 @@ class Equation:
 
     def stacked_parents(self, sparseness: float = 0.0) -> Any:
         """S, smoothed where sparseness is asked for: a view of a single parent, or the shared stack."""
-        if len(self.parents) == 1 and not self.parents[0].skip:
+        if len(self.parents) == 1 and not self.parents[0].skip and not self._windowed:
             values = self.parents[0].values
             if sparseness and sp.issparse(values):
                 values = values.toarray()
@@ -152,7 +169,7 @@ class Equation:
         stack = self._stack
         for piece in self.parents:
             stack[piece.rows, : piece.skip] = 0
-            stack[piece.rows, piece.skip :] = piece.values
+            stack[piece.rows, piece.skip :] = piece.window.apply(piece.values) if piece.window else piece.values
             if piece.cut is not None and piece.cut.size:
                 stack[piece.rows, piece.cut] = 0
         return smooth(stack, sparseness, out=stack)
@@ -208,9 +225,21 @@ class Equation:
         if B is None:
             denominator = self.column_sums(sparseness)
         else:
-            denominator = smooth(self._adjoint(B, self._second_stack), sparseness) + self.epsilon
-        factors: np.ndarray = factor(numerator, denominator, self.epsilon, out=numerator)
+            denominator = smooth(self._adjoint(B, self._second_stack), sparseness)
+        if self._windowed:
+            denominator = self._gathered(numerator, denominator)
+        factors: np.ndarray = factor(numerator, denominator + self.epsilon, self.epsilon, out=numerator)
         return factors
+
+    def _gathered(self, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+        """Let windows gather the numerators, in place, and the denominators: parents get those of all they reach."""
+        denominator = np.array(np.broadcast_to(denominator, numerator.shape))
+        if self.dead is not None:
+            denominator[:, self.dead] = 0
+        for piece in self._windowed:
+            for field in (numerator, denominator):
+                field[piece.rows, piece.skip :] = piece.gather(field)
+        return denominator
 
     def _adjoint(self, A: np.ndarray, out: np.ndarray) -> np.ndarray:
         for block in self.blocks:
@@ -218,10 +247,10 @@ class Equation:
         return out
 
     def column_sums(self, sparseness: float) -> np.ndarray:
-        """(W S)ᵀ 1 + ε as a column, kept until a parameter or the sparseness changes."""
+        """(W S)ᵀ 1 as a column, kept until a parameter or the sparseness changes."""
         if self._sums is None or self._sums[0] != sparseness:
             sums = np.concatenate([block.linear.column_sums() for block in self.blocks])[:, None]
-            self._sums = sparseness, smooth(sums, sparseness) + self.epsilon
+            self._sums = sparseness, smooth(sums, sparseness)
         return self._sums[1]
 
     def values_changed(self) -> None:

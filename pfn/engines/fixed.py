@@ -49,8 +49,9 @@ def _may_stay_sparse(name: str, problem: Problem) -> bool:
         names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
         lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
         alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
+        seen_through = any(term.window for term in equation.terms if term.slice.variable.name == name)
         sparse_map = lags and any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
-        if not alone or any(lags) or sparse_map:
+        if not alone or any(lags) or sparse_map or seen_through:
             return False
     return problem.divergence.unit_denominator
 

@@ -13,6 +13,7 @@ from pfn.engines.layout import Layout
 from pfn.engines.means import Counts, count_copies
 from pfn.engines.problem import Problem, dense
 from pfn.engines.slots import fill
+from pfn.engines.windows import positions
 from pfn.network import Factorization
 
 
@@ -47,12 +48,14 @@ class Data(NamedTuple):
     fixed: Mapping[str, Any]
     observed: Mapping[str, Observed]
     columns: Mapping[str, Columns]
+    position: Any  # of every slot in its own sequence
     entries: Any  # by equation: how many entries of its child matrix count, at least one
     parent_counts: Mapping[str, Counts]
     child_counts: Mapping[str, Counts]
     known: Mapping[str, Any]  # dense matrices, or the stored entries of sparse ones
     patterns: Mapping[str, SparsePattern]
     priors: Mapping[str, Prior]
+    ties: Mapping[str, Any]  # by learned matrix with equal entries: for each of them the number of its group
     movable: Mapping[str, Any]  # where values are not zero: elsewhere momentum leaves them zero
 
 
@@ -65,6 +68,7 @@ def make_data(plan: Plan, problem: Problem, layout: Layout, fixed: Mapping[str, 
         fixed=fixed,
         observed=_observed(problem, layout, {name: start[name] for name in plan.changing}),
         columns={e.name: _columns(e, problem, layout) for e in plan.equations},
+        position=positions(layout, plan.width),
         entries=np.array([count or 1.0 for count in counted]),
         parent_counts=_copies("parents", plan, problem, layout),
         child_counts=_copies("children", plan, problem, layout),
@@ -75,6 +79,7 @@ def make_data(plan: Plan, problem: Problem, layout: Layout, fixed: Mapping[str, 
             for name, p in learned.items()
             if p.prior_weight
         },
+        ties={f"unit {name}": p.groups for name, p in learned.items() if p.groups is not None},
         movable={name: values != 0 for name, values in start.items()} if plan.accelerated else {},
     )
 

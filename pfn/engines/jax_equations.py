@@ -9,7 +9,8 @@ from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_gathers import SparsePattern, product, sums
 from pfn.engines.jax_plan import Block, Equation, Matrix, Plan
-from pfn.network import Slice
+from pfn.engines.jax_windows import window_sums
+from pfn.network import Slice, Window
 from pfn.updates import factor, smooth
 
 Values = Mapping[str, Array]  # of the variables that change, and of the learned matrices
@@ -36,6 +37,13 @@ class Equations:
         name = piece.variable.name
         return shift(values[name] if name in values else self.data.fixed[name], piece.lag)
 
+    def _seen(self, piece: Slice, window: Window | None, values: Values) -> Array:
+        """A parent slice, through its window if it has one."""
+        if window is None:
+            return self._slice(piece, values)
+        now = self._slice(Slice(piece.variable, 0), values)
+        return shift(window_sums(now, window, self.data.position), piece.lag)
+
     def children(self, equation: Equation, values: Values) -> Array:
         """X, the stacked children."""
         return stack([self._slice(child, values) for child in equation.children])
@@ -43,7 +51,7 @@ class Equations:
     def parents(self, equation: Equation, values: Values, sparseness: Any = 0.0) -> Array:
         """S, the stacked parents, smoothed where sparseness is asked for."""
         exists = self.data.columns[equation.name].parents
-        pieces = [self._slice(parent, values) for parent in equation.parents]
+        pieces = [self._seen(*seen, values) for seen in zip(equation.parents, equation.windows, strict=True)]
         for place, parent in enumerate(equation.parents):
             if parent.lag:
                 pieces[place] *= exists[place]
@@ -112,9 +120,23 @@ class Equations:
         A, B = self.fields(equation, values, self.parents(equation, values, sparseness))
         numerator = smooth(self.adjoint(equation, values, A), sparseness, xp=ARRAYS)
         down = self.column_sums(equation, values) if B is None else self.adjoint(equation, values, B)
-        denominator = smooth(down, sparseness, xp=ARRAYS) + epsilon
-        found: Array = factor(numerator, denominator, epsilon, xp=ARRAYS)
+        denominator = smooth(down, sparseness, xp=ARRAYS)
+        if any(equation.windows):
+            live = self.data.columns[equation.name].live
+            numerator, denominator = (self._gathered(equation, field * live) for field in (numerator, denominator))
+        found: Array = factor(numerator, denominator + epsilon, epsilon, xp=ARRAYS)
         return found
+
+    def _gathered(self, equation: Equation, field: Array) -> Array:
+        """Let windows gather a field of the stacked parents: parents get that of all columns that see them."""
+        pieces = [field[rows] for rows in equation.parent_rows]
+        exists = self.data.columns[equation.name].parents
+        for place, (parent, window) in enumerate(zip(equation.parents, equation.windows, strict=True)):
+            if window is not None:
+                own = shift(pieces[place] * exists[place], -parent.lag)
+                own = window_sums(own, window, self.data.position, backward=True)
+                pieces[place] = shift(own, parent.lag)
+        return stack(pieces)
 
     def statistics(
         self, equation: Equation, matrices: list[Matrix], values: Values, sparseness: Any

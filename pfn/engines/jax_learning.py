@@ -52,6 +52,9 @@ def _update(
 def _stepped(matrix: Matrix, equations: Equations, W: Array, found: Statistics) -> Array:
     """The left update from its numerator and denominator; parameters with a prior are pulled to it."""
     epsilon = equations.plan.epsilon
+    if matrix.name in equations.data.ties:
+        groups = equations.data.ties[matrix.name]
+        found = Statistics(*(jnp.zeros_like(each).at[groups].add(each)[groups] for each in found))
     new: Array = W * factor(found.numerator, found.denominator + epsilon, epsilon, xp=ARRAYS)
     for name, prior in equations.data.priors.items():
         if name in matrix.parameters:

@@ -16,7 +16,7 @@ from pfn.compiler import Step
 from pfn.engines.jax_gathers import gathers_pay
 from pfn.engines.parameters import Unit, make_units
 from pfn.engines.problem import Problem
-from pfn.network import Factorization, Network, Slice
+from pfn.network import Factorization, Network, Slice, Window
 from pfn.updates import Divergence
 
 # Sizes are multiples of this: what vector instructions like.
@@ -51,6 +51,7 @@ class Equation(NamedTuple):
     heights: tuple[int, ...]  # the rows of each of them
     children: tuple[Slice, ...]
     parents: tuple[Slice, ...]
+    windows: tuple[Window | None, ...]  # that the parents are seen through
     parameters: tuple[str, ...]
     blocks: tuple[Block, ...]
     normalize: str | None
@@ -176,6 +177,7 @@ def _equation(
         heights=(declared.rows,),
         children=declared.children,
         parents=declared.parents,
+        windows=tuple(term.window for term in declared.terms),
         parameters=tuple(p.name for p in declared.parameters),
         blocks=tuple(_blocks(declared, width, units, problem)),
         normalize=declared.normalize,
@@ -209,6 +211,7 @@ def _is_simple(declared: Factorization, problem: Problem, changing: tuple[str, .
     return problem.averaging == "updated" and all(
         term.parameter.name not in problem.learned
         and term.slice.lag == 0
+        and term.window is None
         and term.slice.variable.name in changing
         and copies.count(term.slice.variable.name) == 1
         for term in declared.terms
@@ -227,6 +230,7 @@ def _merged(equations: list[Equation], problem: Problem, width: int) -> list[Equ
         heights=tuple(height for e in small for height in e.heights),
         children=tuple(child for e in small for child in e.children),
         parents=parents,
+        windows=(None,) * len(parents),
         parameters=parameters,
         blocks=(Block((0, sum(p.variable.size for p in parents)), parameters, sparse=True),),
         normalize=None,

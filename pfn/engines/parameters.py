@@ -12,16 +12,19 @@ import scipy.sparse as sp
 
 from pfn.engines.problem import Problem
 from pfn.network import Factorization, Network, Parameter
+from pfn.network.matrices import is_diagonal
 from pfn.updates import Divergence, factor, normalize, pulled
 from pfn.updates.maps import (
     DenseMap,
     DenseMapOfSparse,
+    DiagonalMap,
     SparseEntries,
     SparseMap,
     row_of_each_entry,
     sampled_statistics,
     sparse_pays,
     statistics,
+    tied,
 )
 
 
@@ -36,6 +39,7 @@ class Unit:
         width = sum(p.shape[1] for p in parameters)
         self.shape = (parameters[0].shape[0], width) if pattern is None else (int(pattern.nnz),)
         self._rows = None if pattern is None else row_of_each_entry(pattern)
+        self._groups = parameters[0].groups
 
     def bind(self, values: np.ndarray, divergence: Divergence) -> None:
         """Take the memory of the matrix (of the stored entries, for a sparse one) and fetch what updates need."""
@@ -97,8 +101,15 @@ class Unit:
         else:
             sampled_statistics(field, parents, self._rows, self.pattern.indices, out)
 
+    def _tie(self) -> None:
+        """Let entries that are equal have their numerators and denominators in common."""
+        if self._groups is not None:
+            self._numerator[:] = tied(self._numerator, self._groups)
+            self._denominator[:] = tied(self._denominator, self._groups)
+
     def update(self, epsilon: float) -> None:
         """The left update from the numerators and denominators added since the last one."""
+        self._tie()
         pulls = [(self.columns(p), self._pulled(p, epsilon)) for p in self.parameters if p.prior_weight]
         self.values *= factor(self._numerator, self._denominator + epsilon, epsilon, out=self._numerator)
         for columns, values in pulls:
@@ -143,7 +154,7 @@ def _side_by_side(network: Network, equation: Factorization, problem: Problem) -
         len(equation.terms) > 1
         and all(p.name in problem.learned and uses.count(p) == 1 for p in equation.parameters)
         and not any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
-        and len({problem.learn_every.get(p.name, 1) for p in equation.parameters}) == 1
+        and len({problem.rhythm(p.name) for p in equation.parameters}) == 1
     )
 
 
@@ -187,7 +198,8 @@ def make_blocks(
             copies = [(owner, parameter, slice(None))] if owner else []
             width = parameter.shape[1]
             matrix = sp.csr_array(value, dtype=problem.dtype)
-            blocks.append(Block(SparseMap(matrix), slice(row, row + width), copies))
+            linear = (DiagonalMap if is_diagonal(matrix) else SparseMap)(matrix)
+            blocks.append(Block(linear, slice(row, row + width), copies))
         else:
             dense.append(parameter)
         row += parameter.shape[1]

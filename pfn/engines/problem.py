@@ -1,6 +1,6 @@
 """What an engine is given: a schedule, checked data, starting values and the options of a sweep."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,6 +9,17 @@ import scipy.sparse as sp
 
 from pfn.compiler import Schedule
 from pfn.updates import KULLBACK_LEIBLER, Divergence
+
+
+class Rhythm(NamedTuple):
+    """The sweeps in which a parameter is updated: those divisible by a number, of some or of all."""
+
+    every: int
+    at: frozenset[int] | None
+
+    def due(self, number: int) -> bool:
+        """Whether it is updated in this sweep."""
+        return number % self.every == 0 and (self.at is None or number in self.at)
 
 
 @dataclass(frozen=True)
@@ -23,12 +34,18 @@ class Problem:
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)  # by equation: per sequence
     released: frozenset[str] = frozenset()  # variables whose observations will be let go
     learn_every: Mapping[str, int] = field(default_factory=dict)
+    learn_at: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by parameter: the only sweeps that change it
+    adjust: Mapping[str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict)  # after an update
     averaging: str = "updated"
     divergence: Divergence = KULLBACK_LEIBLER
     epsilon: float = 1e-9
     accelerated: bool = False  # ratio momentum before every sweep
     smoothed: frozenset[str] = frozenset()  # equations that have sparseness in some sweep
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+    def rhythm(self, parameter: str) -> Rhythm:
+        """In which sweeps a parameter is updated."""
+        return Rhythm(self.learn_every.get(parameter, 1), self.learn_at.get(parameter))
 
 
 def has_hidden(array: Any) -> bool:

@@ -24,6 +24,7 @@ from pfn.updates.momentum import strength
 # How often the levels above the bottom are updated in a sweep: the products with the bottom matrices, which are by far
 # the largest, are made once for all of them (benchmarks/substitution.py).
 UPPER_ROUNDS = 2
+MUCH_MORE = 4  # they are updated once where they take so many times the work of the bottom
 NOTHING: Mapping[str, Rest] = MappingProxyType({})
 
 
@@ -40,13 +41,22 @@ class SubstitutedRun:
         self._flows = {declared.name: self._make_flow(declared) for declared in self._network.factorizations}
         self._connect()
         self._left = {move: self._left_update(move) for move in plan.moves if move.action == "left update"}
-        self.moves = tuple(m for m in plan.moves if m in self._left or self._values.free[m.targets[0]].any())
+        self.moves = tuple(m for m in plan.moves if m in self._left or self._has_free(m))
         self._bottom = {e.name: e for e in self._network.factorizations if self._network.level_of(e) == 1}
-        deep = any(not {*move.equations} <= {*self._bottom} for move in self.moves)
-        self._rounds = UPPER_ROUNDS if deep else 1
+        self._rounds = UPPER_ROUNDS if self._rounds_pay() else 1
+        self._settled: set[str] = set()  # the variables whose denominators hold until parameters change
         self._steps = 0  # sweeps since the momentum began or was taken back
         self._objective = float("inf")  # after the last sweep
         self._flow_down(self._network.by_level)
+
+    def _rounds_pay(self) -> bool:
+        """Whether there are equations above those of the bottom, which do not take much more work than these."""
+        work = [(name in self._bottom, flow.work) for name, flow in self._flows.items()]
+        upper = sum(each for below, each in work if not below)
+        return 0 < upper < MUCH_MORE * sum(each for below, each in work if below)
+
+    def _has_free(self, move: Move) -> bool:
+        return any(self._values.free[name].any() for name in move.targets)
 
     def _make_flow(self, declared: Factorization) -> Flow | SparseFlow:
         values, dtype = self._values, self._problem.dtype
@@ -82,16 +92,24 @@ class SubstitutedRun:
         if move.action == "right update":
             wanted.update(move.targets)
         for name in wanted:
-            self.risen[name].set(*self._rested(name, resting))
+            self._begin(name, resting)
         units = self._left[move].units if move in self._left else ()
         for flow in (self._flows[e.name] for e in self._reached(move, resting)):
             A, B = flow.fields()
             flow.add_to(units, A, B)
-            flow.rise(A, B, wanted)
+            flow.rise(A, B, wanted, self._settled)
+        if self._problem.divergence.unit_denominator:
+            self._settled |= wanted
 
-    def _rested(self, name: str, resting: Mapping[str, Rest]) -> tuple[np.ndarray, ...]:
-        x = self._values.hidden[name]
-        return fields_at(x, *resting[name], self._problem.divergence) if name in resting else ()
+    def _begin(self, name: str, resting: Mapping[str, Rest]) -> None:
+        """Begin to collect what rises to a variable, from nothing or from what rests there."""
+        if name in resting:
+            self.risen[name].set(*fields_at(self._values.hidden[name], *resting[name], self._problem.divergence))
+            self._settled.discard(name)
+        elif name in self._settled:
+            self.risen[name].numerator[...] = 0
+        else:
+            self.risen[name].set()
 
     def _reached(self, move: Move, resting: Mapping[str, Rest]) -> list[Factorization]:
         """The equations of a move, from the bottom up; without the bottom where all that rises from it rests."""
@@ -102,6 +120,7 @@ class SubstitutedRun:
         """What rises from the bottom equations to their hidden parents."""
         hidden = self._values.hidden
         parents = {p.variable.name for e in self._bottom.values() for p in e.parents if p.variable.name in hidden}
+        self._settled -= parents
         for name in parents:
             self.risen[name].set()
         for flow in (self._flows[name] for name in self._bottom):
@@ -116,8 +135,8 @@ class SubstitutedRun:
             self._left[move].apply()
             self._parameters_changed()
         else:
-            name = move.targets[0]
-            np.copyto(self._values.hidden[name], self._updated(name), where=self._values.free[name])
+            for name in move.targets:
+                np.copyto(self._values.hidden[name], self._updated(name), where=self._values.free[name])
         self._flow_down(self._reached(move, resting))
 
     def _updated(self, name: str) -> np.ndarray:
@@ -139,6 +158,7 @@ class SubstitutedRun:
         )
 
     def _parameters_changed(self) -> None:
+        self._settled.clear()
         for flow in self._flows.values():
             flow.values_changed()
 
@@ -152,47 +172,52 @@ class SubstitutedRun:
         """How many sweeps to ask for at a time."""
         return 1
 
-    def advance(self, _stretch: Stretch) -> list[Errors]:
+    def advance(self, stretch: Stretch) -> list[Errors]:
         """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
+        resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
+        moves = [move for move in self.moves if move not in resting]
         if self._problem.accelerated:
-            self._accelerated_sweep(strength(self._steps))
+            units = [unit for move in resting for unit in self._left[move].units]
+            self._accelerated_sweep(strength(self._steps), moves, [f"unit {unit.name}" for unit in units])
         else:
-            self._sweep()
+            self._sweep(moves)
         return [self._errors]
 
-    def _accelerated_sweep(self, beta: float) -> None:
+    def _accelerated_sweep(self, beta: float, moves: Sequence[Move], resting: Sequence[str]) -> None:
         state, lowest = self._values.state, self._objective
         before = state.flat.copy()
-        state.extrapolate(beta)
-        self._refresh()
-        self._sweep()
+        state.extrapolate(beta, resting)
+        self._refresh(learned=len(resting) < len(self._values.units))
+        self._sweep(moves)
         self._steps += 1
         if beta and not self._objective <= lowest:
             state.flat[:] = before
             self._refresh()
-            self._sweep()
+            self._sweep(moves)
             self._steps = 1
 
-    def _sweep(self) -> None:
+    def _sweep(self, moves: Sequence[Move]) -> None:
         """The bottom first; then the levels above, several times, with what has risen to them from there."""
-        upper = [move for move in self.moves if move.level > 1]
-        for move in self.moves:
+        upper = [move for move in moves if move.level > 1]
+        for move in moves:
             if move not in upper:
                 self.update(move)
-        resting = self._rest()
+        resting = self._rest() if len(upper) * self._rounds > 1 else NOTHING
         for move in upper * self._rounds:
             self.update(move, resting)
-        self._flow_down([*self._bottom.values()])
+        if resting:
+            self._flow_down([*self._bottom.values()])
         self._measure()
 
     def _measure(self) -> None:
         self._errors = self.errors()
         self._objective = self._errors.divergence + self._penalty()
 
-    def _refresh(self) -> None:
-        """Let everything follow from new values of the free variables and the parameters."""
+    def _refresh(self, *, learned: bool = True) -> None:
+        """Let everything follow from new values of the free variables and of the parameters, if any is learned."""
         self._values.restore_observed()
-        self._parameters_changed()
+        if learned:
+            self._parameters_changed()
         self._flow_down(self._network.by_level)
 
     def fit_levels(self, rounds: int) -> None:

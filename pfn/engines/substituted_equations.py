@@ -48,26 +48,33 @@ class Rising(Equation):
         """Find the places of children and parents in what rises."""
         self._to = [_place(risen, layout, term.slice, self.columns) for term in self.declared.terms]
 
-    def rise(self, A: Any, B: Any, wanted: Collection[str]) -> None:
-        """Add Wᵀ A and Wᵀ B to the wanted parents; without B, every entry of a column counts as its weight says."""
-        if not any(piece.variable in wanted for piece in self.parents):
+    def rise(self, A: Any, B: Any, wanted: Collection[str], settled: Collection[str] = ()) -> None:
+        """Add Wᵀ A to the numerators of the wanted parents, and Wᵀ B to the denominators that are not settled.
+
+        Without B, every entry of a column counts as its weight says.
+        """
+        places = zip(self.parents, self._to, strict=True)
+        pieces = [(piece, to) for piece, to in places if to is not None and piece.variable in wanted]
+        if not pieces:
             return
-        numerator = self._adjoint(A, np.empty((self.height, self.columns), self.counts.dtype))
+        field = self._adjoint(A, self._stack)
+        for piece, to in pieces:
+            np.add(to.numerator, piece.gather(field), out=to.numerator)
+        due = [(piece, to) for piece, to in pieces if piece.variable not in settled]
+        if not due:
+            return
         if B is None:
             sums = np.concatenate([block.linear.column_sums() for block in self.blocks])
-            denominator = np.multiply.outer(sums, self.counts)
+            np.multiply.outer(sums, self.counts, out=field)
         else:
-            denominator = self._adjoint(B, np.empty_like(numerator))
-        for piece, place in zip(self.parents, self._to, strict=True):
-            if piece.variable in wanted and place is not None:
-                for field, total in zip((numerator, denominator), place, strict=True):
-                    if piece.cut is not None:
-                        field[piece.rows, piece.cut] = 0
-                    np.add(total, field[piece.rows, piece.skip :], out=total)
+            self._adjoint(B, field)
+        for piece, to in due:
+            np.add(to.denominator, piece.gather(field), out=to.denominator)
 
     def add_to(self, units: Collection[Unit], A: Any, B: Any) -> None:
         """Add this equation's part to the numerators and denominators of left updates."""
-        self._add_fields(units, self.stacked_parents(), A, B)
+        if units:
+            self._add_fields(units, self.stacked_parents(), A, B)
 
 
 class Flow(Rising):

@@ -8,6 +8,7 @@ from scipy.special import kl_div
 
 from pfn.engines.parameters import Unit, normalize_units
 from pfn.engines.problem import Problem
+from pfn.errors import OptionError
 from pfn.network import Factorization, Parameter
 from pfn.updates import EUCLIDEAN
 from pfn.updates.constrained import Sums
@@ -24,6 +25,7 @@ class SumUnit(Unit):
     def collected(self) -> tuple[np.ndarray, np.ndarray]:
         """The numerators and denominators added since the last call, flat."""
         self._started.clear()
+        self._tie()
         return self._numerator.ravel(), self._denominator.ravel()
 
     def pull(self) -> tuple[np.ndarray, np.ndarray]:
@@ -70,6 +72,7 @@ class LeftUpdate:
         problem: Problem,
     ) -> None:
         self.units, self._equations, self._problem = units, equations, problem
+        self.rhythm = problem.rhythm(units[0].parameters[0].name)  # that of all of them
         weights, priors = (np.concatenate(parts) for parts in zip(*(unit.pull() for unit in units), strict=True))
         self._weights, self._priors = weights.astype(problem.dtype), priors.astype(problem.dtype)
         self._kind, self._power = kind_of_majorizer(problem.divergence, degree, pulled=bool(weights.any()))
@@ -108,6 +111,16 @@ class LeftUpdate:
             self._normalize()
         else:
             self._write(self._constrained(cost, self._constraint))
+        self._adjust()
+
+    def _adjust(self) -> None:
+        """Let the user's functions have the last word."""
+        for unit in self.units:
+            for parameter in unit.parameters:
+                function = self._problem.adjust.get(parameter.name)
+                if function is not None:
+                    place = unit.values if unit.pattern is not None else unit.matrix(parameter)
+                    place[...] = _adjusted(parameter.name, function(place.copy()), place.shape)
 
     def _constrained(self, cost: Any, constraint: Constraint) -> np.ndarray:
         """The best matrix with the sums asked for; balanced ones are those of before, or of the update if better."""
@@ -133,6 +146,16 @@ class LeftUpdate:
         for unit in self.units:
             unit.values[...] = flat[start : start + unit.values.size].reshape(unit.values.shape)
             start += unit.values.size
+
+
+def _adjusted(name: str, found: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.asarray(found)
+    if array.dtype.kind not in "buif" or array.shape != shape or not (np.isfinite(array) & (array >= 0)).all():
+        raise OptionError(
+            f"Substitute: adjust of {name} must give finite numbers >= 0 of the shape {shape}, "
+            f"found {array.dtype} of the shape {array.shape}. Give back an array like the one it takes."
+        )
+    return array
 
 
 def _constraint(equation: Factorization, units: Sequence[SumUnit], parameters: Sequence[Parameter]) -> Constraint:

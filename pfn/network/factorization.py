@@ -1,15 +1,18 @@
 """One factorization equation: stacked children = sum of parameters times parents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Literal
 
 from pfn.errors import DeclarationError
 from pfn.network.parameter import Parameter
-from pfn.network.terms import Sum, Term, as_terms
+from pfn.network.structured import Shift, as_terms
+from pfn.network.sums import Sum, Summand
+from pfn.network.terms import Term
 from pfn.network.variable import Slice, Variable, as_slice, check_name
+from pfn.network.windows import windowed
 
 NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
 
@@ -32,7 +35,7 @@ class Factorization:
     def __init__(
         self,
         child: Slice | Variable | Sequence[Slice | Variable],
-        terms: Term | Sum | Literal[0],  # sum(terms) has this type; a sum of no terms is refused
+        terms: Summand | Sum | Literal[0],  # sum(terms) has this type; a sum of no terms is refused
         *,
         name: str | None = None,
         normalize: str | None = None,
@@ -97,9 +100,13 @@ def _check_children(equation: Factorization) -> None:
 
 
 def _check_parents(equation: Factorization) -> None:
-    for parent in equation.parents:
-        if equation.parents.count(parent) > 1:
-            raise DeclarationError(f"{equation}: {parent} is a parent twice. Add the two parameters up into one term.")
+    operands = [(term.slice, term.window) for term in equation.terms]
+    for term in equation.terms:
+        if operands.count((term.slice, term.window)) > 1:
+            raise DeclarationError(
+                f"{equation}: {windowed(term.slice, term.window)} is a parent twice. "
+                "Add the two parameters up into one term."
+            )
 
 
 def _check_lags(equation: Factorization) -> None:
@@ -136,16 +143,25 @@ def _shifted(equation: Factorization, by: int, later: Mapping[str, int] = Mappin
     """The equation at another time; the columns of parents in `later` are counted from so much later on."""
     children = [str(Slice(child.variable, child.lag + by)) for child in equation.children]
     left = children[0] if len(children) == 1 else f"[{'; '.join(children)}]"
-    parents = [(term.parameter, term.slice.variable, term.slice.lag + by) for term in equation.terms]
-    terms = [Term(W, Slice(parent, lag - later.get(parent.name, 0))) for W, parent, lag in parents]
+    terms = []
+    for term in equation.terms:
+        parent = term.slice.variable
+        terms.append(replace(term, slice=Slice(parent, term.slice.lag + by - later.get(parent.name, 0))))
     return f"{left} = {Sum(tuple(terms))}"
 
 
 def _check_rows(equation: Factorization) -> None:
     names = ", ".join(str(child) for child in equation.children)
     stacked = "stacked children" if len(equation.children) > 1 else "child"
-    for parameter in equation.parameters:
+    for term in equation.terms:
+        parameter = term.parameter
         rows, columns = parameter.shape
+        if isinstance(parameter, Shift) and rows != equation.rows:
+            raise DeclarationError(
+                f"{equation}: {term} has {rows} components, but the {stacked} {names} "
+                f"{'have' if len(equation.children) > 1 else 'has'} {equation.rows}. "
+                f"Write W @ {term.slice} with a parameter W of the shape ({equation.rows}, {columns})."
+            )
         if rows != equation.rows:
             raise DeclarationError(
                 f"{equation}: {parameter.name} has {rows} rows, but the {stacked} {names} "

@@ -13,6 +13,7 @@ from pfn.network import graph
 from pfn.network.columns import Columns, columns_for
 from pfn.network.factorization import Factorization
 from pfn.network.parameter import Parameter
+from pfn.network.structured import Shift
 from pfn.network.tables import html_table
 from pfn.network.validation import check_network
 from pfn.network.variable import Slice, Variable, check_name, shown
@@ -182,7 +183,8 @@ class Network:
 def _sizes(equation: Factorization) -> str:
     variables = dict.fromkeys(piece.variable for piece in (*equation.children, *equation.parents))
     parts = [f"{variable.name}: {variable.size}" for variable in variables]
-    parts += [f"{p.name}: {p.describe()}" for p in dict.fromkeys(equation.parameters)]
+    named = [p for p in dict.fromkeys(equation.parameters) if not isinstance(p, Shift)]
+    parts += [f"{p.name}: {p.describe()}" for p in named]
     return "; ".join(parts) + (f"; normalize {equation.normalize}" if equation.normalize else "")
 
 

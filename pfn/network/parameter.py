@@ -2,22 +2,33 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pfn.errors import DeclarationError
+from pfn.network.matrices import (
+    Matrix,
+    check_matrix_shape,
+    checked_matrix,
+    checked_pattern,
+    checked_ties,
+    is_diagonal,
+    on_pattern,
+    same_matrix,
+)
 from pfn.network.terms import Term
 from pfn.network.time import whole_number
-from pfn.network.variable import Slice, Variable, as_slice, check_name
-
-Matrix = Any  # a read-only 2-D numpy array or a scipy.sparse CSR array
+from pfn.network.variable import Slice, Variable, check_name
+from pfn.network.windows import Decay, operand_of
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Parameter:
     """A non-negative matrix: known if it has a value, else learned.
+
+    `pattern` is true where entries may differ from zero, also when they are learned; in place of it, `tied` has whole
+    numbers, 0 where entries are zero and the same number where they are equal.
 
     >>> Parameter("W", [[1, 0], [0, 2]])
     Parameter('W', 2 × 2, known)
@@ -31,6 +42,10 @@ class Parameter:
     learn: bool
     prior: Matrix | None
     prior_weight: float
+    pattern: Matrix | None
+    """Ones where entries may differ from zero, where that was declared."""
+    groups: np.ndarray | None
+    """For every entry of the pattern the number of its group: entries of a group are equal."""
 
     __array_ufunc__ = None
 
@@ -43,13 +58,22 @@ class Parameter:
         learn: bool | None = None,
         prior: object = None,
         prior_weight: float = 0.0,
+        pattern: object = None,
+        tied: object = None,
     ) -> None:
         check_name(name, "a parameter")
+        zeros, groups = _pattern(name, pattern, tied)
         matrix = None if value is None else checked_matrix(value, f"parameter {name}: its value")
+        size = _shape(name, zeros if matrix is None else matrix, shape)
+        if zeros is not None and matrix is not None:
+            _check_pattern_shape(name, zeros, size)
+            matrix = on_pattern(matrix, zeros, groups, f"parameter {name}")
         fields = {
             "name": name,
             "value": matrix,
-            "shape": _shape(name, matrix, shape),
+            "shape": size,
+            "pattern": zeros,
+            "groups": groups,
             "learn": _learned(name, matrix, learn),
             "prior": None if prior is None else checked_matrix(prior, f"parameter {name}: its prior"),
             "prior_weight": prior_weight,
@@ -61,24 +85,26 @@ class Parameter:
 
     @property
     def sparse(self) -> bool:
-        """Whether the value is a scipy.sparse matrix (its zeros then stay zero)."""
-        return bool(sp.issparse(self.value))
+        """Whether only the entries of a pattern are stored; the others stay zero."""
+        return self.pattern is not None or bool(sp.issparse(self.value))
 
-    def __matmul__(self, parent: Slice | Variable) -> Term:
-        parent = as_slice(parent, f"what parameter {self.name} multiplies")
+    def times(self, operand: str) -> str:
+        """How a term of this parameter is written."""
+        return f"{self.name} {operand}"
+
+    def __matmul__(self, operand: Slice | Variable | Decay) -> Term:
+        parent, window = operand_of(operand, f"what parameter {self.name} multiplies")
         if self.shape[1] != parent.variable.size:
             raise DeclarationError(
                 f"{self.name} @ {parent}: {self.name} has {self.shape[1]} columns, but {parent.variable.name} "
                 f"has {parent.variable.size} components. Give {self.name} {parent.variable.size} columns."
             )
-        return Term(self, parent)
+        return Term(self, parent, window)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parameter):
             return NotImplemented
-        return _identity(self) == _identity(other) and (
-            self is other or (_same(self.value, other.value) and _same(self.prior, other.prior))
-        )
+        return _identity(self) == _identity(other) and (self is other or _same_arrays(self, other))
 
     def __hash__(self) -> int:
         return hash(_identity(self))
@@ -86,55 +112,34 @@ class Parameter:
     def describe(self) -> str:
         """Size and what is known, as in `8 × 6 known` or `8 × 6 learned, sparse`."""
         words = "known" if not self.learn else "learned" if self.value is None else "learned from a start"
-        return f"{self.shape[0]} × {self.shape[1]} {words}" + (", sparse" if self.sparse else "")
+        diagonal = self.pattern is not None and is_diagonal(self.pattern)
+        form = "diagonal" if diagonal else "tied" if self.groups is not None else "sparse" if self.sparse else ""
+        return f"{self.shape[0]} × {self.shape[1]} {words}" + (f", {form}" if form else "")
 
     def __repr__(self) -> str:
-        return f"Parameter({self.name!r}, {self.describe().replace(' ' + _words(self), ', ' + _words(self), 1)})"
+        word = "learned" if self.learn else "known"
+        return f"{type(self).__name__}({self.name!r}, {self.describe().replace(f' {word}', f', {word}', 1)})"
 
 
-def _words(parameter: Parameter) -> str:
-    return "learned" if parameter.learn else "known"
+def _pattern(name: str, pattern: object, tied: object) -> tuple[Matrix | None, np.ndarray | None]:
+    if pattern is not None and tied is not None:
+        raise DeclarationError(f"parameter {name}: tied has the pattern already. Leave pattern out.")
+    if tied is not None:
+        return checked_ties(tied, f"parameter {name}: tied")
+    return None if pattern is None else checked_pattern(pattern, f"parameter {name}: its pattern"), None
 
 
-def checked_matrix(values: object, what: str) -> Matrix:
-    """A read-only copy of a finite, non-negative, non-empty matrix."""
-    if sp.issparse(values):
-        matrix: Any = sp.csr_array(values, copy=True)
-        matrix.sum_duplicates()
-        _check_matrix_shape(matrix.shape, what)
-        matrix.data = _checked_numbers(matrix.data, what, np.column_stack(matrix.tocoo().coords))
-        matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False
-        return matrix
-    dense = _checked_numbers(values, what)
-    _check_matrix_shape(dense.shape, what)
-    return dense
-
-
-def _checked_numbers(values: object, what: str, places: Any = None) -> np.ndarray:
-    """Real, finite, non-negative numbers; `places` has the row and column of each where they are not a matrix."""
-    try:
-        array = np.array(values)
-    except ValueError as error:
-        raise DeclarationError(f"{what} must be a matrix of numbers: {error}.") from error
-    if array.dtype.kind not in "buif":
-        raise DeclarationError(f"{what} must hold real numbers, found {array.dtype}. Give an array of floats or ints.")
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        first = tuple(np.argwhere(wrong)[0])
-        place = first if places is None else places[first[0]]
+def _check_pattern_shape(name: str, pattern: Matrix, shape: tuple[int, int]) -> None:
+    if pattern.shape != shape:
         raise DeclarationError(
-            f"{what} must be finite and non-negative, found {array[first]} at {[int(i) for i in place]}."
-            " Replace such entries before declaring it."
+            f"parameter {name}: its pattern must have the parameter's shape {shape}, found {tuple(pattern.shape)}."
         )
-    array.flags.writeable = False
-    return array
 
 
-def _check_matrix_shape(shape: tuple[int, ...], what: str) -> None:
-    if len(shape) != 2 or min(shape) < 1:
-        raise DeclarationError(f"{what} must be a non-empty matrix (rows, columns), found the shape {tuple(shape)}.")
+def _same_arrays(one: Parameter, other: Parameter) -> bool:
+    pairs = ((one.value, other.value), (one.prior, other.prior), (one.pattern, other.pattern))
+    same_groups = one.groups is other.groups or bool(np.array_equal(one.groups, other.groups))  # type: ignore[arg-type]
+    return same_groups and all(same_matrix(a, b) for a, b in pairs)
 
 
 def _shape(name: str, value: Matrix | None, shape: object) -> tuple[int, int]:
@@ -145,7 +150,7 @@ def _shape(name: str, value: Matrix | None, shape: object) -> tuple[int, int]:
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise DeclarationError(f"parameter {name}: shape must be (rows, columns), found {shape!r}.")
     rows, columns = (whole_number(n, f"parameter {name}: each number in its shape") for n in shape)
-    _check_matrix_shape((rows, columns), f"parameter {name}")
+    check_matrix_shape((rows, columns), f"parameter {name}")
     if value is not None and value.shape != (rows, columns):
         raise DeclarationError(
             f"parameter {name}: the value has the shape {tuple(value.shape)}, but shape={(rows, columns)} was "
@@ -188,12 +193,5 @@ def _check_prior(parameter: Parameter) -> None:
 
 
 def _identity(parameter: Parameter) -> tuple[object, ...]:
-    return (parameter.name, parameter.shape, parameter.learn, parameter.sparse, parameter.prior_weight)
-
-
-def _same(a: Matrix | None, b: Matrix | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    if sp.issparse(a):
-        return all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
-    return bool(np.array_equal(a, b))
+    tied = parameter.groups is not None
+    return (parameter.name, parameter.shape, parameter.learn, parameter.sparse, tied, parameter.prior_weight)

@@ -9,6 +9,7 @@ from pfn.errors import DeclarationError
 from pfn.network.factorization import Factorization
 from pfn.network.graph import arcs_between_variables
 from pfn.network.parameter import Parameter
+from pfn.network.structured import Shift
 
 
 def check_network(equations: Sequence[Factorization]) -> None:
@@ -27,7 +28,7 @@ def _check_names(equations: Sequence[Factorization]) -> None:
         items += [(parameter.name, "parameter", parameter) for parameter in equation.parameters]
         for name, kind, item in items:
             earlier, owner = owners.setdefault(name, (kind, item))
-            if owner is not item:
+            if owner is not item and not (isinstance(item, Shift) and owner == item):
                 both = f"two {kind}s" if earlier == kind else f"a {earlier} and a {kind}"
                 raise DeclarationError(
                     f"{equation.name}: {equation}: {both} are called {name}. Names are shared by variables, "

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pfn.errors import DeclarationError
+from pfn.network.sums import Summand
 from pfn.network.time import Time, whole_number
 
 
 @dataclass(frozen=True, repr=False)
-class Variable:
+class Variable(Summand):
     """A non-negative vector for every time index.
 
     >>> x = Variable("x", 4)
@@ -62,7 +63,7 @@ class Variable:
 
 
 @dataclass(frozen=True, repr=False)
-class Slice:
+class Slice(Summand):
     """A variable at `t` plus a lag."""
 
     variable: Variable

@@ -8,10 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines import has_hidden
-from pfn.errors import DataError, OptionError
+from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Variable
+from pfn.network.matrices import on_pattern
 from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
 from pfn.updates import normalize
+from pfn.updates.maps import SparseEntries
 
 
 def named_initial(network: Network, initial: object) -> dict[str, Any]:
@@ -101,6 +103,8 @@ class Start:
             )
         if given is not None and (parameter.sparse or sp.issparse(given)):
             return _sparse_start(parameter, given, self.dtype)
+        if parameter.pattern is not None:
+            return _drawn_on(parameter, self.generator).astype(self.dtype)
         drawn = 1 - self.generator.random(parameter.shape)
         values = drawn if given is None else _given(given, drawn, f"initial: {parameter.name}", self.dtype)
         return values.astype(self.dtype)
@@ -116,7 +120,7 @@ class Start:
             ]
             uses = [equation.parameters.count(p) for p in drawn]
             if drawn:
-                normalize([start[p.name] for p in drawn], equation.normalize, equation.parts, uses)
+                normalize([_entries(start[p.name]) for p in drawn], equation.normalize, equation.parts, uses)
             done.update(p.name for p in drawn)
 
 
@@ -130,6 +134,19 @@ def _given(piece: object, drawn: np.ndarray, what: str, dtype: np.dtype[Any]) ->
     return np.where(np.isnan(converted), drawn, converted)
 
 
+def _drawn_on(parameter: Parameter, generator: np.random.Generator) -> Any:
+    """A random matrix on the pattern of a parameter; tied entries are equal."""
+    pattern, groups = parameter.pattern, parameter.groups
+    assert pattern is not None  # the caller has looked
+    drawn = 1 - generator.random(pattern.nnz if groups is None else int(groups.max(initial=-1)) + 1)
+    return sp.csr_array((drawn if groups is None else drawn[groups], pattern.indices, pattern.indptr), pattern.shape)
+
+
+def _entries(matrix: Any) -> Any:
+    """What normalizations work on, in place."""
+    return SparseEntries(matrix.data, matrix) if sp.issparse(matrix) else matrix
+
+
 def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> Any:
     matrix = sp.csr_array(
         given if sp.issparse(given) else numbers(given, f"initial: {parameter.name}"), dtype=dtype, copy=True
@@ -139,4 +156,9 @@ def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> 
         raise DataError(f"initial: {parameter.name}: expected the shape {parameter.shape}, found {matrix.shape}.")
     if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
         raise DataError(f"initial: {parameter.name}: stored entries must be finite and non-negative.")
-    return matrix
+    if parameter.pattern is None:
+        return matrix
+    try:
+        return on_pattern(matrix, parameter.pattern, parameter.groups, f"initial: {parameter.name}")
+    except DeclarationError as error:
+        raise DataError(str(error)) from error

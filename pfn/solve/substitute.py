@@ -1,15 +1,17 @@
 """Substitution as a method: its options."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from pfn.compiler import compile_network
 from pfn.errors import OptionError
-from pfn.network import Network, Variable
+from pfn.network import Network, Parameter, Variable
 from pfn.solve import substitute_run
 from pfn.solve.data import find
-from pfn.solve.ramps import check_number
+from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Request
 
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -31,7 +33,11 @@ class Substitute:
     - acceleration: "momentum" extrapolates before every sweep, and takes it back where the divergence rose; or None;
     - epsilon: what is added to numerators and denominators; small against the data;
     - initial_scale: hidden values start uniform between 0 and this;
-    - start: "random", or "levels", which first fits every learned level to the one below it, as `Propagate` does.
+    - start: "random", or "levels", which first fits every learned level to the one below it, as `Propagate` does;
+    - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
+    - learn_at: {parameter: numbers} updates it in the sweeps with these numbers only;
+    - adjust: {parameter: function} makes the parameter what the function gives for it after each of its updates: an
+      array of the same shape, of a diagonal its values. This may raise the divergence.
     """
 
     keep: Sequence[Variable | str] = ()
@@ -40,6 +46,9 @@ class Substitute:
     epsilon: float = 1e-9
     initial_scale: float = 1.0
     start: Literal["random", "levels"] = "random"
+    learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
+    learn_at: Mapping[Parameter | str, Sequence[int]] = field(default_factory=dict)
+    adjust: Mapping[Parameter | str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict, repr=False)
 
     name: ClassVar[str] = "substitute"
 
@@ -57,6 +66,32 @@ class Substitute:
         if isinstance(self.keep, str | Variable) or not isinstance(self.keep, Sequence):
             raise OptionError(f"Substitute: keep must be a list of variables, found {self.keep!r}. Put it in brackets.")
         object.__setattr__(self, "keep", tuple(self.keep))
+        for option in ("learn_every", "learn_at", "adjust"):
+            if not isinstance(getattr(self, option), Mapping):
+                raise OptionError(
+                    f"Substitute: {option} must be a mapping from parameters, found {getattr(self, option)!r}."
+                )
+            object.__setattr__(self, option, dict(getattr(self, option)))
+        self._check_sweeps()
+
+    def _check_sweeps(self) -> None:
+        for key, count in self.learn_every.items():
+            check_count(count, f"Substitute: learn_every of {getattr(key, 'name', key)}", 1)
+        for key, numbers in self.learn_at.items():
+            what = f"Substitute: learn_at of {getattr(key, 'name', key)}"
+            if isinstance(numbers, str) or not isinstance(numbers, Sequence):
+                raise OptionError(f"{what} must be a list of the numbers of sweeps, found {numbers!r}.")
+            for number in numbers:
+                check_count(number, f"{what}: each number", 0)
+        for key, function in self.adjust.items():
+            if not callable(function):
+                raise OptionError(
+                    f"Substitute: adjust of {getattr(key, 'name', key)} must be a function of its values, "
+                    f"found {function!r}."
+                )
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     def check(self, network: Network) -> None:
         """Refuse networks with cycles through time, and names that the network does not have."""
@@ -66,11 +101,22 @@ class Substitute:
 
     def named(self, network: Network) -> "Substitute":
         """The same options with the network's own names in place of objects."""
-        return replace(self, keep=[_variable(network, key) for key in self.keep])
+        learned: dict[str, Any] = {
+            option: {_parameter(network, key, option): value for key, value in getattr(self, option).items()}
+            for option in ("learn_every", "learn_at", "adjust")
+        }
+        return replace(self, keep=[_variable(network, key) for key in self.keep], **learned)
 
     def run(self, request: Request) -> Answer:
         """Sweep until a criterion to stop is met."""
         return substitute_run.run(request, self.named(request.network))
+
+
+def _parameter(network: Network, key: Any, option: str) -> str:
+    item = find(network, key, f"Substitute: {option}")
+    if not isinstance(item, Parameter) or not item.learn:
+        raise OptionError(f"Substitute: {option} takes learned parameters, found {item.name}.")
+    return item.name
 
 
 def _variable(network: Network, key: Any) -> str:

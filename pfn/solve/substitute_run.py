@@ -48,9 +48,11 @@ def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
         if variable.name not in observed or any(map(has_hidden, observed[variable.name]))
     ]
     keep = [str(name) for name in method.keep]
-    plan = substitute(request.network, hidden=hidden, learned=request.learned, keep=keep)
+    problem = _problem(request, method)
+    rhythms = {name: problem.rhythm(name) for name in request.learned}
+    plan = substitute(request.network, hidden=hidden, learned=rhythms, keep=keep)
     with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
-        return SubstitutedRun(_problem(request, method), plan)
+        return SubstitutedRun(problem, plan)
 
 
 def _problem(request: Request, method: "Substitute") -> Problem:
@@ -70,6 +72,9 @@ def _problem(request: Request, method: "Substitute") -> Problem:
         observed=request.observations.arrays,
         start=start.values(),
         learned=request.learned,
+        learn_every={str(name): n for name, n in method.learn_every.items()},
+        learn_at={str(name): frozenset(numbers) for name, numbers in method.learn_at.items()},
+        adjust={str(name): function for name, function in method.adjust.items()},
         weights=request.weights,
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,

@@ -88,6 +88,25 @@ class SparseMap:
         return np.asarray(self.matrix.sum(axis=0)).ravel()
 
 
+class DiagonalMap(SparseMap):
+    """A diagonal matrix: one number per row."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = sp.csr_array(matrix, copy=True)
+
+    def refresh(self, data: Array) -> None:
+        """Take a new diagonal."""
+        self.matrix.data[:] = data
+
+    def apply(self, S: Array, out: Array) -> None:
+        """W S."""
+        np.multiply(self.matrix.data[:, None], S, out=out)
+
+    def adjoint(self, A: Array, out: Array) -> None:
+        """Wᵀ A."""
+        self.apply(A, out)
+
+
 def row_of_each_entry(matrix: Any) -> Array:
     """The row of every stored entry of a CSR matrix."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -116,6 +135,11 @@ class SparseEntries:
         """Multiply every column, over some rows, by its number."""
         inside = self._within(part)
         self.data[inside] *= by[self.columns[inside]]
+
+
+def tied(entries: Array, groups: Array) -> Array:
+    """For every entry the sum over its group: what equal entries have in common in a left update."""
+    return np.bincount(groups, weights=entries)[groups].astype(entries.dtype)
 
 
 def statistics(A: Array, S: Array, out: Array) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import pfn
 from pfn import t
+from pfn.engines.stretch import Stretch
 from pfn.engines.substituted import SubstitutedRun
 from tests.engines.comparison import random_sequences
 from tests.networks import RandomProblem, random_problem
@@ -16,6 +17,7 @@ from tests.substitution_oracle import Oracle, dense, engine_of
 
 DIVERGENCES = ("kl", "euclidean")
 SEEDS = st.integers(0, 10_000)
+SWEEP = Stretch(first=0, count=1, sparseness=lambda _: {}, steps=0, past=())
 
 
 def kept(problem: RandomProblem, seed: int) -> list[str]:
@@ -52,10 +54,10 @@ def test_no_sweep_raises_the_cost(seed: int, divergence: str) -> None:
     problem = random_problem(seed)
     with np.errstate(all="ignore"):
         run = run_of(problem, seed, divergence)
-        run.advance(None)
+        run.advance(SWEEP)
         for _ in range(4):
             before = run.objective()
-            run.advance(None)
+            run.advance(SWEEP)
             assert run.objective() <= before + 1e-12 * (1 + before)
 
 

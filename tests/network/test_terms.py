@@ -48,7 +48,7 @@ def test_terms_and_sums_are_frozen() -> None:
         (a + b).terms = ()  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("other", [3, "b", None, h[t]])
+@pytest.mark.parametrize("other", [3, "b", None, A])
 def test_only_terms_can_be_added_to_terms(other: Any) -> None:
     for left, text in ((a, "A h[t]"), (a + b, "A h[t] + B g[t-1]")):
         with refused(f"{text} + {other!r}: terms add up with terms only. Write parameter @ variable[t]."):
@@ -62,7 +62,7 @@ def test_terms_can_be_added_to_nothing_else(other: Any) -> None:
             other + right
 
 
-@pytest.mark.parametrize("right", [A, h[t], 0, None, [a, b]])
+@pytest.mark.parametrize("right", [A, 0, None, [a, b]])
 def test_a_right_hand_side_is_made_of_terms(right: Any) -> None:
     with refused(f"the right-hand side of an equation must be terms such as W @ h[t] + V @ g[t - 1], found {right!r}."):
         Factorization(Variable("x", 4), right)

@@ -1,0 +1,131 @@
+"""Parameters with structure: diagonals, convolutions along the components, shifts; and what stands without one."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.errors import DeclarationError
+from pfn.network.parameter import Parameter
+from pfn.network.sums import Sum, Summand
+from pfn.network.terms import Term
+from pfn.network.time import whole_number
+from pfn.network.variable import Slice, Variable, shown
+from pfn.network.windows import Decay, operand_of
+
+
+class Diagonal(Parameter):
+    """One value per component: known if values are given, else learned.
+
+    >>> Diagonal("gain", 273)
+    Diagonal('gain', 273 × 273, learned, diagonal)
+    >>> Diagonal("gain", [1.0, 0.5]).value.toarray()
+    array([[1. , 0. ],
+           [0. , 0.5]])
+    """
+
+    def __init__(self, name: str, values: Any, *, learn: bool | None = None) -> None:
+        numbers = _numbers(values, f"parameter {name}: a diagonal", "components")
+        size = numbers if isinstance(numbers, int) else len(numbers)
+        value = None if isinstance(numbers, int) else sp.diags_array(numbers)
+        super().__init__(name, value, learn=learn, pattern=sp.eye_array(size, dtype=bool))
+
+
+class Convolution(Parameter):
+    """A kernel laid at every component: row i has Σ_j kernel[i − j − first] x_j. Its entries are known or learned.
+
+    `kernel` has numbers, or is a width: then it is learned. `size` is the number of components that it is laid at,
+    `rows` the number of those it reaches, all by default; what would lie outside of them is cut off.
+
+    >>> blur = Convolution("blur", [1, 2, 1], 4, rows=4, first=-1)
+    >>> print(blur.value.toarray())
+    [[2. 1. 0. 0.]
+     [1. 2. 1. 0.]
+     [0. 1. 2. 1.]
+     [0. 0. 1. 2.]]
+    """
+
+    def __init__(
+        self, name: str, kernel: Any, size: int, *, rows: int | None = None, first: int = 0, learn: bool | None = None
+    ) -> None:
+        numbers = _numbers(kernel, f"parameter {name}: a kernel", "entries")
+        width = numbers if isinstance(numbers, int) else len(numbers)
+        size = whole_number(size, f"parameter {name}: the size")
+        first = whole_number(first, f"parameter {name}: first")
+        rows = size + width - 1 + first if rows is None else whole_number(rows, f"parameter {name}: rows")
+        if size < 1 or rows < 1:
+            raise DeclarationError(f"parameter {name}: size and rows must be at least 1, found {size} and {rows}.")
+        offsets = [-(first + k) for k in range(width) if -rows < -(first + k) < size]
+        if not offsets:
+            raise DeclarationError(f"parameter {name}: nothing of the kernel lies within {rows} rows. Change first.")
+        tied = _band(np.arange(1, width + 1), offsets, first, (rows, size), int)
+        value = None if isinstance(numbers, int) else _band(numbers, offsets, first, (rows, size), float)
+        super().__init__(name, value, learn=learn, tied=tied)
+
+
+def _band(numbers: np.ndarray, offsets: list[int], first: int, shape: tuple[int, int], dtype: type) -> Any:
+    """A matrix with the k-th number along the diagonal first + k below the main one."""
+    bands = [np.full(min(shape) + max(shape), numbers[-offset - first]) for offset in offsets]
+    return sp.csr_array(sp.dia_array((np.array(bands), offsets), shape=shape), dtype=dtype)
+
+
+def _numbers(given: Any, what: str, of: str) -> Any:
+    """A count, or a row of numbers; the numbers themselves are checked with the matrix that they make."""
+    if np.ndim(given) == 0:
+        count = whole_number(given, f"{what}, given by its number of {of},")
+        if count < 1:
+            raise DeclarationError(f"{what} must have at least 1 of its {of}, found {count}.")
+        return count
+    array = np.asarray(given)
+    if array.ndim != 1 or not array.size:
+        raise DeclarationError(f"{what} must be a row of numbers, or how many {of} it has, found {shown(given)}.")
+    return array
+
+
+class Shift(Parameter):
+    """The components moved along: component i goes to i + by, and what leaves at either end is gone."""
+
+    by: int
+
+    def __init__(self, size: int, by: int) -> None:
+        name = f"shift {by:+d} of {size}" if by else f"identity of {size}"
+        super().__init__(name, sp.eye_array(size, k=-by))
+        object.__setattr__(self, "by", by)
+
+    def times(self, operand: str) -> str:
+        """How a term of this parameter is written."""
+        return f"shift({operand}, {self.by})" if self.by else operand
+
+
+def shift(x: Slice | Variable | Decay, by: int) -> Term:
+    """The components of x moved along: component i goes to i + by, and what leaves at either end is gone.
+
+    >>> from pfn import Factorization, Variable, t
+    >>> y, x = Variable("y", 3), Variable("x", 3)
+    >>> print(Factorization(y[t], x[t] + shift(x[t - 1], 2)))
+    y[t] = x[t] + shift(x[t-1], 2)
+    """
+    piece, window = operand_of(x, "what is shifted")
+    by = whole_number(by, f"shift({piece}, …): the number of components")
+    size = piece.variable.size
+    if abs(by) >= size:
+        raise DeclarationError(f"shift({piece}, {by}): nothing is left of {size} components. Shift by fewer.")
+    return Term(Shift(size, by), piece, window)
+
+
+def as_terms(item: object) -> tuple[Term, ...]:
+    """The terms of a right-hand side; a slice without a parameter stands for itself."""
+    if isinstance(item, Sum):
+        return tuple(_as_term(part) for part in item.terms)
+    if isinstance(item, Summand):
+        return (_as_term(item),)
+    raise DeclarationError(
+        f"the right-hand side of an equation must be terms such as W @ h[t] + V @ g[t - 1], found {shown(item)}."
+    )
+
+
+def _as_term(part: Summand) -> Term:
+    if isinstance(part, Term):
+        return part
+    piece, window = operand_of(part, "a term")
+    return Term(Shift(piece.variable.size, 0), piece, window)
