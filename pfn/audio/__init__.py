@@ -2,7 +2,8 @@
 
 from pfn.audio.decomposition import Decomposition, decompose
 from pfn.audio.drums import DrumTemplates, drum_templates, load_drums
-from pfn.audio.learning import learn_drums
+from pfn.audio.learning import learn_drums, learn_notes
+from pfn.audio.listeners import Heard, Listener
 from pfn.audio.machines import note_machines
 from pfn.audio.notes import Note, read_notes, read_score, write_midi
 from pfn.audio.sounds import Sound, read_sound, write_sound
@@ -13,6 +14,8 @@ from pfn.audio.transcription import Transcription, transcribe
 __all__ = [
     "Decomposition",
     "DrumTemplates",
+    "Heard",
+    "Listener",
     "Note",
     "NoteTemplates",
     "Sound",
@@ -22,6 +25,7 @@ __all__ = [
     "drum_templates",
     "isolated_templates",
     "learn_drums",
+    "learn_notes",
     "load_drums",
     "load_templates",
     "note_machines",

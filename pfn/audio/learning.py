@@ -7,11 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 import pfn
-from pfn.audio.bands import Bands
-from pfn.audio.drums import EARLY, SLICES, DrumTemplates, drum_bands
+from pfn.audio.bands import Bands, note_bands
+from pfn.audio.drums import EARLY as EARLY_HIT
+from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
+from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, note_machines
 from pfn.audio.notes import Note, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
+from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates
 from pfn.errors import DataError
 from pfn.network import t
 
@@ -21,7 +24,18 @@ Labelled = tuple[str | PathLike[str] | Sound, str | PathLike[str] | Iterable[Not
 HIT = 1
 """Slices either side of its label in which a hit may lie."""
 
-SWEEPS = 40
+DRUM_SWEEPS = 40
+
+SECONDS = 120.0
+"""Of every recording with notes: more changes little."""
+
+EARLIEST, LATEST = 0.06, 0.09
+"""Seconds before and after its label at which a note may begin."""
+
+EQUALISING, LEARNING = (6, 2, 2), 24
+"""Sweeps: before each adjustment of a recording's equaliser, and then to learn templates on all of them."""
+
+LEARNED_THRESHOLD = 0.27
 
 
 class Lesson(NamedTuple):
@@ -29,6 +43,50 @@ class Lesson(NamedTuple):
 
     spectra: np.ndarray
     notes: Sequence[Note]
+
+
+def learn_notes(
+    recordings: Iterable[Labelled], *, templates: NoteTemplates | None = None, progress: bool | None = None
+) -> NoteTemplates:
+    """Templates of notes from recordings with their notes, starting from others: those of the piano by default.
+
+    A note may only begin near its label: everywhere else its paths are observed to be zero. Each recording gets an
+    equaliser of its own first, so that templates do not learn its room. Pitches that are not played stay as they were.
+    """
+    start = piano_templates() if templates is None else templates
+    lessons = list(_lessons(recordings, note_bands(), SECONDS))
+    rooms = [_room(lesson, start) for lesson in lessons]
+    count = sum(len(lesson.notes) for lesson in lessons)
+    network = note_machines(start, strength=sum(room.activity for room in rooms) / count)
+    data = {name: [room.data[name] for room in rooms] for name in rooms[0].data}
+    paths = {name: [room.values[name] for room in rooms] for name in rooms[0].values}
+    options = {**OPTIONS, "progress": progress}
+    found = pfn.learn(network, data, initial=paths, iterations=LEARNING, **options)
+    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
+    return NoteTemplates(start.pitches, attack, np.asarray(found["decay"]), start.fade, LEARNED_THRESHOLD)
+
+
+class Room(NamedTuple):
+    """A lesson without its room: what is observed, a start for the paths, and how much the notes add up to."""
+
+    data: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
+    activity: float
+
+
+def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
+    """The spectra of a lesson divided by the equaliser that is learned from them."""
+    step = note_bands().step
+    before, after = (round(seconds / step) for seconds in (EARLIEST, LATEST))
+    allowed = _allowed(lesson, templates.pitches, step, before + EARLY, after - EARLY)
+    data = {"spectrum": lesson.spectra} | {f"held{length:g}": allowed for length in LENGTHS}
+    values, gains = flat_start(lesson.spectra, len(templates.pitches)), None
+    for sweeps in EQUALISING:
+        network = note_machines(templates, equaliser=gains)
+        found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
+        values = {name: found[name] for name in values}
+        gains = learned_gains(network, data, values)
+    return Room(data | {"spectrum": lesson.spectra / gains[:, None]}, values, float(found["on"].sum()))
 
 
 def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool | None = None) -> DrumTemplates:
@@ -43,10 +101,10 @@ def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool
     network = pfn.Network(pfn.Factorization(spectrum[t], sum(part @ hit[t - k] for k, part in enumerate(parts))))
     data = {
         spectrum: [lesson.spectra for lesson in lessons],
-        hit: [_allowed(lesson, pitches, bands.step, EARLY + HIT, HIT - EARLY) for lesson in lessons],
+        hit: [_allowed(lesson, pitches, bands.step, EARLY_HIT + HIT, HIT - EARLY_HIT) for lesson in lessons],
     }
     method = pfn.Substitute(acceleration=None)
-    found = pfn.learn(network, data, method=method, iterations=SWEEPS, seed=seed, progress=progress, engine="numpy")
+    found = pfn.learn(network, data, method=method, iterations=DRUM_SWEEPS, seed=seed, progress=progress, engine="numpy")
     spectra = np.stack([found[part] for part in parts])
     return DrumTemplates(pitches, spectra / spectra.sum(axis=(0, 1)))
 

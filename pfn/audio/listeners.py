@@ -1,7 +1,7 @@
 """What every model of sounds in a recording can do: hear spectra, and say what its activations mean."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Heard(NamedTuple):
     sounds: np.ndarray
 
 
+@runtime_checkable
 class Listener(Protocol):
     """A model of sounds that add up: notes of an instrument, or drums."""
 

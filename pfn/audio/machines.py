@@ -28,22 +28,30 @@ STAGES = (20, 20, 40)
 SMOOTH = 25
 """Bands over which the equaliser is smoothed, so that it follows the room and not the notes."""
 
+ATTACKS, DECAYS = 2, 16
+"""Notes that hold templates against what is learned; those of decays are in many more slices than those of attacks."""
+
 NAMES = ("C", "C♯", "D", "E♭", "E", "F", "F♯", "G", "G♯", "A", "B♭", "B")
 
 
-def note_machines(templates: NoteTemplates, equaliser: Any = None) -> pfn.Network:
+def note_machines(
+    templates: NoteTemplates, *, equaliser: Any = None, strength: float | None = None
+) -> pfn.Network:
     """The network of all notes: which begin, how long they fade, what they sound like, and noise.
 
     A note that begins at t and fades for l slices is `held{l}[t]`: one path through its machine. Everything else
-    follows from the paths, so `pfn.Substitute` solves for them alone.
+    follows from the paths, so `pfn.Substitute` solves for them alone. `equaliser` has a gain for every band, and is what
+    `pfn.learn` learns; or, given the `strength` of a typical note, the templates are, which hold against it as some
+    notes of that strength would.
     """
     bands, count = templates.decay.shape
     spectrum, clean = pfn.Variable("spectrum", bands), pfn.Variable("clean", bands)
     on, fading = (pfn.Variable(name, count, note_names(templates.pitches)) for name in ("on", "fading"))
     noise, held = pfn.Variable("noise", NOISES), [pfn.Variable(f"held{length:g}", count) for length in LENGTHS]
-    gains = pfn.Diagonal("equaliser", np.ones(bands) if equaliser is None else equaliser, learn=True)
-    attack = [pfn.Parameter(f"attack{k}", part) for k, part in enumerate(templates.attack)]
-    steady, rates = pfn.Parameter("decay", templates.decay), templates.fade.tolist()
+    values = np.ones(bands) if equaliser is None else equaliser
+    gains = pfn.Diagonal("equaliser", values, learn=strength is None)
+    attack = [_spectra(f"attack{k}", part, strength, ATTACKS) for k, part in enumerate(templates.attack)]
+    steady, rates = _spectra("decay", templates.decay, strength, DECAYS), templates.fade.tolist()
     fades = [pfn.decay(h[t - ATTACK], rates, length) for h, length in zip(held, LENGTHS, strict=True) if length]
     return pfn.Network(
         pfn.Factorization(spectrum[t], gains @ clean[t] + pfn.Parameter("bumps", bumps(bands)) @ noise[t]),
@@ -51,6 +59,13 @@ def note_machines(templates: NoteTemplates, equaliser: Any = None) -> pfn.Networ
         pfn.Factorization(on[t], sum(h[t] for h in held)),
         pfn.Factorization(fading[t], sum(fades)),
     )
+
+
+def _spectra(name: str, value: np.ndarray, strength: float | None, notes: float) -> pfn.Parameter:
+    """Templates as they are, or to be learned, held by so many notes of that strength."""
+    if strength is None:
+        return pfn.Parameter(name, value)
+    return pfn.Parameter(name, value, learn=True, prior=value, prior_weight=notes * strength)
 
 
 def note_names(pitches: tuple[int, ...]) -> tuple[str, ...]:
@@ -74,7 +89,7 @@ def smoothed(gains: np.ndarray) -> np.ndarray:
 
 
 def flat_start(spectra: np.ndarray, notes: int) -> dict[str, np.ndarray]:
-    """All paths alike, which together explain about as much as there is."""
+    """Paths all alike, and noise, that together explain about as much as there is."""
     level, slices = float(spectra.mean()), spectra.shape[1]
     paths = {f"held{length:g}": np.full((notes, slices), level / (notes * len(LENGTHS))) for length in LENGTHS}
     return paths | {"noise": np.full((NOISES, slices), level / 10)}
@@ -115,12 +130,12 @@ class NoteMachines:
         """Which paths explain the spectra best, with an equaliser that is learned between the stages."""
         gains, values, done = None, flat_start(spectra, len(self.pitches)), 0
         for number, sweeps in enumerate(STAGES):
-            network = note_machines(self.templates, gains)
-            result = _explained(network, spectra, values, sweeps)
+            network = note_machines(self.templates, equaliser=gains)
+            result = pfn.infer(network, {"spectrum": spectra}, initial=values, iterations=sweeps, **OPTIONS)
             values, done = {name: result[name] for name in values}, done + sweeps
             watch(done, max(result.rmse.values()))
             if number + 1 < len(STAGES):
-                gains = smoothed(_learned_gains(network, spectra, values))
+                gains = learned_gains(network, {"spectrum": spectra}, values)
         attacking = sum(_later(result["on"], k) for k in range(ATTACK))
         return Heard(result["on"], attacking + result["fading"])
 
@@ -133,14 +148,10 @@ OPTIONS: Mapping[str, Any] = {
 }
 
 
-def _explained(network: pfn.Network, spectra: np.ndarray, start: Mapping[str, Any], sweeps: int) -> pfn.Result:
-    return pfn.infer(network, {"spectrum": spectra}, initial=start, iterations=sweeps, **OPTIONS)
-
-
-def _learned_gains(network: pfn.Network, spectra: np.ndarray, start: Mapping[str, Any]) -> np.ndarray:
-    """The equaliser after one sweep of learning."""
-    found = pfn.learn(network, {"spectrum": spectra}, initial=start, iterations=1, **OPTIONS)
-    return np.asarray(found["equaliser"].diagonal(), float)
+def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[str, Any]) -> np.ndarray:
+    """The equaliser after one sweep of learning, smoothed."""
+    found = pfn.learn(network, data, initial=start, iterations=1, **OPTIONS)
+    return smoothed(np.asarray(found["equaliser"].diagonal(), float))
 
 
 def _later(values: np.ndarray, slices: int) -> np.ndarray:

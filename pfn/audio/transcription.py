@@ -58,7 +58,7 @@ def transcribe(
     sound: str | PathLike[str] | Any,
     *,
     sample_rate: float | None = None,
-    model: str | NoteTemplates | DrumTemplates = "piano",
+    model: str | NoteTemplates | DrumTemplates | Listener = "piano",
     start: float = 0.0,
     duration: float | None = None,
     threshold: float | None = None,
@@ -68,7 +68,7 @@ def transcribe(
 
     - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels);
     - sample_rate: samples per second of samples given directly;
-    - model: "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`;
+    - model: "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`, `load_drums`;
     - start, duration: the part to take, in seconds; duration None: to the end;
     - threshold: what counts as a note, relative to the typical strength of notes; None: that of the templates;
     - progress: show a bar; None: when standard error is a terminal.
@@ -94,6 +94,8 @@ def _listener(model: object, threshold: float | None) -> Listener:
         return NoteMachines(model, threshold)
     if isinstance(model, DrumTemplates):
         return Drums(model, threshold)
+    if isinstance(model, Listener):
+        return model
     raise OptionError(
         f'model must be "piano", "drums", or templates such as pfn.audio.learn_notes returns, found {model!r}. '
         "Read templates from a file with pfn.audio.load_templates(path)."
