@@ -80,7 +80,9 @@ def learned(pieces: Pieces) -> dict[str, NoteTemplates]:
 
 def main(seconds: float, count: int | None, learning: bool) -> None:
     paths = sorted(MAPS.glob("*.flac"))[:count]
-    pieces = {path.stem.split("-", 1)[1].rsplit("_", 1)[0]: (path, read_notes(path.with_suffix(".tsv"))) for path in paths}
+    pieces = {
+        path.stem.split("-", 1)[1].rsplit("_", 1)[0]: (path, read_notes(path.with_suffix(".tsv"))) for path in paths
+    }
     plain, shipped = PlainNotes(piano_templates()), piano_templates()
     models: dict[str, Callable[[str], object]] = {"NMF": lambda _: plain, "note machines": lambda _: shipped}
     if learning:

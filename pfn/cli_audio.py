@@ -1,6 +1,5 @@
 """The commands about music: `pfn transcribe` and `pfn separate`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click

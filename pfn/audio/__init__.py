@@ -6,6 +6,7 @@ from pfn.audio.learning import learn_drums, learn_notes
 from pfn.audio.listeners import Heard, Listener
 from pfn.audio.machines import note_machines
 from pfn.audio.notes import Note, read_notes, read_score, write_midi
+from pfn.audio.separation import Separation, separate
 from pfn.audio.sounds import Sound, read_sound, write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
 from pfn.audio.templates import NoteTemplates, isolated_templates, load_templates, piano_templates
@@ -18,6 +19,7 @@ __all__ = [
     "Listener",
     "Note",
     "NoteTemplates",
+    "Separation",
     "Sound",
     "Spectrogram",
     "Transcription",
@@ -33,6 +35,7 @@ __all__ = [
     "read_notes",
     "read_score",
     "read_sound",
+    "separate",
     "spectrogram",
     "transcribe",
     "write_midi",

@@ -42,8 +42,8 @@ class Bands:
         """
         transform = ShortTimeFFT(hann(self.window, sym=False), self.hop, self.rate, scale_to="magnitude")
         channels = (np.abs(slices(transform, channel)) ** 2 for channel in samples.T)
-        spectra: np.ndarray = np.sqrt(sum(channels) / samples.shape[1])
-        return (self.weights @ spectra) ** self.power
+        spectra: np.ndarray = (self.weights @ np.sqrt(sum(channels) / samples.shape[1])) ** self.power
+        return spectra
 
 
 def triangles(hertz: np.ndarray, corners: np.ndarray) -> np.ndarray:

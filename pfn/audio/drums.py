@@ -1,6 +1,5 @@
 """Drums: every drum is one spectrum that unfolds over a few slices, and adapts to the recording it is heard in."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -12,7 +11,7 @@ import numpy as np
 
 import pfn
 from pfn.audio.bands import Bands, triangles
-from pfn.audio.listeners import Heard, Watch
+from pfn.audio.listeners import Heard, Watch, ringing
 from pfn.audio.onsets import Reading
 from pfn.errors import FileError
 from pfn.files import read_file, write_file
@@ -31,6 +30,10 @@ LISTEN, ADAPT = 10, 50
 
 PRIOR = 1.0
 """How much the templates hold against adapting: as much as this activity, which is less than one loud hit."""
+
+
+THRESHOLD = 0.4
+"""Of the typical strength of a drum's hits: what counts as one."""
 
 
 @cache
@@ -80,7 +83,9 @@ def drum_network(spectra: np.ndarray, *, prior_weight: float | None = None) -> p
     """The sum of all drums' hits, each a sequence of spectra that starts at `spectra` and is learned."""
     spectrum, hit = pfn.Variable("spectrum", spectra.shape[1]), pfn.Variable("hit", spectra.shape[2])
     parts = [
-        pfn.Parameter(f"drum{k}", part, learn=True, prior=part, prior_weight=PRIOR if prior_weight is None else prior_weight)
+        pfn.Parameter(
+            f"drum{k}", part, learn=True, prior=part, prior_weight=PRIOR if prior_weight is None else prior_weight
+        )
         for k, part in enumerate(spectra)
     ]
     return pfn.Network(pfn.Factorization(spectrum[t], sum(part @ hit[t - k] for k, part in enumerate(parts))))
@@ -115,7 +120,7 @@ class Drums:
     @property
     def reading(self) -> Reading:
         """How hits are read off."""
-        return Reading(self.threshold or 0.25, around=1, apart=3, moving=1.0, wide=30, separate=True)
+        return Reading(self.threshold or THRESHOLD, around=1, apart=6, moving=0.4, wide=30, separate=True)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Hits, first by the templates as they are, then with templates that adapt."""
@@ -128,8 +133,4 @@ class Drums:
         found = pfn.learn(network, data, initial={"hit": first["hit"]}, iterations=ADAPT, **options)
         watch(self.sweeps, max(found.rmse.values()))
         hits = found["hit"]
-        return Heard(hits, sum(_later(hits, k) for k in range(SLICES)))
-
-
-def _later(values: np.ndarray, slices: int) -> np.ndarray:
-    return np.pad(values, ((0, 0), (slices, 0)))[:, : values.shape[1]]
+        return Heard(hits, ringing(hits, SLICES))

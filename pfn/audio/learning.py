@@ -80,7 +80,7 @@ def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
     before, after = (round(seconds / step) for seconds in (EARLIEST, LATEST))
     allowed = _allowed(lesson, templates.pitches, step, before + EARLY, after - EARLY)
     data = {"spectrum": lesson.spectra} | {f"held{length:g}": allowed for length in LENGTHS}
-    values, gains = flat_start(lesson.spectra, len(templates.pitches)), None
+    values, gains = flat_start(lesson.spectra, len(templates.pitches)), np.ones(len(lesson.spectra))
     for sweeps in EQUALISING:
         network = note_machines(templates, equaliser=gains)
         found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
@@ -104,15 +104,16 @@ def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool
         hit: [_allowed(lesson, pitches, bands.step, EARLY_HIT + HIT, HIT - EARLY_HIT) for lesson in lessons],
     }
     method = pfn.Substitute(acceleration=None)
-    found = pfn.learn(network, data, method=method, iterations=DRUM_SWEEPS, seed=seed, progress=progress, engine="numpy")
+    found = pfn.learn(
+        network, data, method=method, iterations=DRUM_SWEEPS, seed=seed, progress=progress, engine="numpy"
+    )
     spectra = np.stack([found[part] for part in parts])
     return DrumTemplates(pitches, spectra / spectra.sum(axis=(0, 1)))
 
 
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:
     for sound, given in recordings:
-        known = isinstance(sound, Sound)
-        heard = open_recording(sound.samples, sample_rate=sound.rate) if known else open_recording(sound)
+        heard = open_recording(sound)
         seconds = heard.seconds if longest is None else min(heard.seconds, longest)
         spectra = bands.of(heard.part(0.0, seconds, bands.rate))
         notes = read_notes(given) if isinstance(given, str | PathLike) else sorted(given)

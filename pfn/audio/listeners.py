@@ -19,6 +19,17 @@ class Heard(NamedTuple):
     sounds: np.ndarray
 
 
+def delayed(values: np.ndarray, slices: int) -> np.ndarray:
+    """Values (rows, columns) so many columns later, zero before."""
+    return np.pad(values, ((0, 0), (slices, 0)))[:, : values.shape[1]]
+
+
+def ringing(values: np.ndarray, slices: int) -> np.ndarray:
+    """The sum of values and of what they were in the slices before, so many in all."""
+    found: np.ndarray = np.sum([delayed(values, k) for k in range(slices)], axis=0)
+    return found
+
+
 @runtime_checkable
 class Listener(Protocol):
     """A model of sounds that add up: notes of an instrument, or drums."""

@@ -11,7 +11,7 @@ from scipy.signal.windows import hann
 
 import pfn
 from pfn.audio.bands import Bands, note_bands
-from pfn.audio.listeners import Heard, Watch
+from pfn.audio.listeners import Heard, Watch, ringing
 from pfn.audio.onsets import Reading
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates
 from pfn.network import t
@@ -34,15 +34,13 @@ ATTACKS, DECAYS = 2, 16
 NAMES = ("C", "C♯", "D", "E♭", "E", "F", "F♯", "G", "G♯", "A", "B♭", "B")
 
 
-def note_machines(
-    templates: NoteTemplates, *, equaliser: Any = None, strength: float | None = None
-) -> pfn.Network:
+def note_machines(templates: NoteTemplates, *, equaliser: Any = None, strength: float | None = None) -> pfn.Network:
     """The network of all notes: which begin, how long they fade, what they sound like, and noise.
 
     A note that begins at t and fades for l slices is `held{l}[t]`: one path through its machine. Everything else
-    follows from the paths, so `pfn.Substitute` solves for them alone. `equaliser` has a gain for every band, and is what
-    `pfn.learn` learns; or, given the `strength` of a typical note, the templates are, which hold against it as some
-    notes of that strength would.
+    follows from the paths, so `pfn.Substitute` solves for them alone. `equaliser` has a gain for every band, which
+    `pfn.learn` learns. Given the `strength` of a typical note it learns the templates instead, which hold against that
+    as some notes of that strength would.
     """
     bands, count = templates.decay.shape
     spectrum, clean = pfn.Variable("spectrum", bands), pfn.Variable("clean", bands)
@@ -136,8 +134,7 @@ class NoteMachines:
             watch(done, max(result.rmse.values()))
             if number + 1 < len(STAGES):
                 gains = learned_gains(network, {"spectrum": spectra}, values)
-        attacking = sum(_later(result["on"], k) for k in range(ATTACK))
-        return Heard(result["on"], attacking + result["fading"])
+        return Heard(result["on"], ringing(result["on"], ATTACK) + result["fading"])
 
 
 OPTIONS: Mapping[str, Any] = {
@@ -152,7 +149,3 @@ def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[
     """The equaliser after one sweep of learning, smoothed."""
     found = pfn.learn(network, data, initial=start, iterations=1, **OPTIONS)
     return smoothed(np.asarray(found["equaliser"].diagonal(), float))
-
-
-def _later(values: np.ndarray, slices: int) -> np.ndarray:
-    return np.pad(values, ((0, 0), (slices, 0)))[:, : values.shape[1]]

@@ -43,7 +43,9 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
     """The same by instrument: one for every track and channel of a MIDI file, else one named after the file."""
     place = Path(path)
     if not place.is_file():
-        raise FileError(f"{place}: expected a file of notes, found {'a folder' if place.is_dir() else 'nothing'} there.")
+        raise FileError(
+            f"{place}: expected a file of notes, found {'a folder' if place.is_dir() else 'nothing'} there."
+        )
     kind = place.suffix.lower()
     if kind in MIDI:
         return _midi_parts(place)

@@ -73,11 +73,12 @@ def _typical(heights: np.ndarray, *, separate: bool) -> np.ndarray:
 def spectral_flux(samples: np.ndarray, rate: float, loudest: float) -> np.ndarray:
     """How much louder frequencies become, in logarithms, every FLUX_HOP samples of (samples, channels) at 16 kHz."""
     transform = ShortTimeFFT(hann(FLUX_WINDOW, sym=False), FLUX_HOP, rate, scale_to="magnitude")
-    power = sum(np.abs(slices(transform, channel)) ** 2 for channel in samples.T)
+    silence = ((FLUX_STEPS * FLUX_HOP, 0), (0, 0))  # before the beginning, so that something may begin there
+    power = sum(np.abs(slices(transform, channel)) ** 2 for channel in np.pad(samples, silence).T)
     logarithms = np.log(np.sqrt(power) + QUIET * loudest)
     rises = np.maximum(logarithms[:, FLUX_STEPS:] - logarithms[:, :-FLUX_STEPS], 0.0).sum(axis=0)
-    found: np.ndarray = np.pad(rises, FLUX_STEPS // 2)
-    return found
+    half = FLUX_STEPS // 2
+    return np.pad(rises[half:], (0, half))
 
 
 def moved(seconds: np.ndarray, flux: np.ndarray, step: float) -> np.ndarray:

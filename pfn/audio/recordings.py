@@ -18,6 +18,9 @@ LONGEST = 60.0
 CORE, BEFORE, AFTER = 40.0, 4.0, 2.0
 """Seconds: what is kept of a window, and what is heard before and after it, so that no note begins at its edge."""
 
+LEAD = 0.16
+"""Seconds of silence before a recording, so that a note may begin with it."""
+
 MARGIN = 0.1
 """Seconds around a part that are resampled with it, since a filter needs its surroundings."""
 
@@ -42,12 +45,12 @@ class Recording:
     seconds: float
 
     def part(self, begin: float, end: float, rate: float) -> np.ndarray:
-        """(samples, channels) between two moments in seconds, at any rate; silence where the recording has ended."""
-        early = max(begin - MARGIN, 0.0)
+        """(samples, channels) between two moments in seconds, at any rate; silence before and after it."""
+        lead, early = max(round(-begin * rate), 0), max(begin - MARGIN, 0.0)
         found = resampled(self._cut(early, min(end + MARGIN, self.seconds)), rate).samples
-        skip, count = round((begin - early) * rate), round((end - begin) * rate)
-        taken = found[skip : skip + count]
-        return np.pad(taken, ((0, count - len(taken)), (0, 0)))
+        skip, count = round((max(begin, 0.0) - early) * rate), max(round((end - begin) * rate), 1)
+        taken = found[skip : skip + count - lead]
+        return np.pad(taken, ((lead, count - lead - len(taken)), (0, 0)))
 
     def _cut(self, begin: float, end: float) -> Sound:
         first = round((self.start + begin) * self.rate)
@@ -63,29 +66,32 @@ class Recording:
 
 def _windows(seconds: float) -> Iterator[Window]:
     if seconds <= LONGEST:
-        yield Window(0.0, seconds, 0.0, seconds)
+        yield Window(-LEAD, seconds, 0.0, seconds)
         return
     first = 0.0
     while first < seconds:
         last = first + CORE if first + CORE + AFTER < seconds else seconds
-        yield Window(max(first - BEFORE, 0.0), min(last + AFTER, seconds), first, last)
+        yield Window(first - BEFORE if first else -LEAD, min(last + AFTER, seconds), first, last)
         first = last
 
 
 def open_recording(
-    sound: str | PathLike[str] | Any,
+    sound: str | PathLike[str] | Sound | Any,
     *,
     sample_rate: float | None = None,
     start: float = 0.0,
     duration: float | None = None,
 ) -> Recording:
-    """A file, or samples (samples,) or (samples, channels) with their rate; `start` and `duration` take a part."""
+    """A file, a `Sound`, or samples (samples,) or (samples, channels) with their rate; or a part of it, in seconds."""
     check_part(start, duration)
+    if isinstance(sound, Sound) and sample_rate is None:
+        sound, sample_rate = sound
     if isinstance(sound, str | PathLike):
         if sample_rate is not None:
             raise OptionError(f"{sound}: a file says its own sample_rate, found {sample_rate}. Leave it out.")
         source: Path | np.ndarray = Path(sound)
-        (count, rate), name = length_of(Path(sound)), str(sound)
+        count, rate = length_of(Path(sound))
+        name = str(sound)
     else:
         if sample_rate is None:
             raise OptionError("sample_rate must be given with samples: how many of them make a second, such as 44100.")

@@ -60,7 +60,7 @@ def read_channels(path: Path, start: float = 0.0, duration: float | None = None)
     return Sound(samples, own)
 
 
-def length_of(path: Path) -> tuple[int, int]:
+def length_of(path: Path) -> tuple[int, float]:
     """How many samples a file has, and how many of them make a second."""
     with _opened(path) as file:
         return file.frames, file.samplerate

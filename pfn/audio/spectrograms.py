@@ -171,7 +171,8 @@ def _transform(rate: float, window: int, hop: int) -> ShortTimeFFT:
 def slices(transform: ShortTimeFFT, samples: np.ndarray) -> np.ndarray:
     """Those from the one centred at sample 0 to the first centred at or after the end of the samples."""
     count = -(-len(samples) // transform.hop) + 1
-    found: np.ndarray = transform.stft(np.pad(samples, (0, transform.hop)), 0, count)
+    padding = max(transform.hop, transform.m_num - len(samples))  # ShortTimeFFT refuses less than half a window
+    found: np.ndarray = transform.stft(np.pad(samples, (0, padding)), 0, count)
     return found
 
 

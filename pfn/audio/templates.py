@@ -14,7 +14,7 @@ from pfn.audio.bands import Bands, note_bands
 from pfn.audio.recordings import open_recording
 from pfn.audio.samples import mixed_down
 from pfn.audio.sounds import Sound, resampled
-from pfn.errors import DataError, FileError, OptionError
+from pfn.errors import DataError, FileError
 from pfn.files import read_file, write_file
 
 KIND = "set of note templates"
@@ -79,8 +79,9 @@ def piano_templates() -> NoteTemplates:
 def isolated_templates(
     notes: Mapping[int, str | PathLike[str] | Sound], *, pitches: Iterable[int] = PIANO, onset: float | None = None
 ) -> NoteTemplates:
-    """Templates from recordings of single notes, by MIDI pitch; missing pitches are the nearest, played faster or slower.
+    """Templates from recordings of single notes, by MIDI pitch.
 
+    Pitches that are missing are the nearest there is, played faster or slower.
     `onset` is the second at which every recording's note begins; None: where it first reaches 2 % of its peak.
     """
     if not isinstance(notes, Mapping) or not notes:
@@ -93,8 +94,7 @@ def isolated_templates(
 
 
 def _mono(sound: Any, bands: Bands) -> np.ndarray:
-    known = isinstance(sound, Sound)
-    recording = open_recording(sound.samples, sample_rate=sound.rate) if known else open_recording(sound)
+    recording = open_recording(sound)
     return mixed_down(recording.part(0.0, recording.seconds, bands.rate))
 
 

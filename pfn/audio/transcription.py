@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.drums import DrumTemplates, Drums, drum_templates
-from pfn.audio.listeners import Heard, Listener
+from pfn.audio.drums import Drums, DrumTemplates, drum_templates
+from pfn.audio.listeners import Listener, delayed
 from pfn.audio.machines import NoteMachines
 from pfn.audio.notes import Note, write_midi
 from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
@@ -18,8 +18,8 @@ from pfn.audio.templates import NoteTemplates, piano_templates
 from pfn.errors import OptionError
 from pfn.solve.progress import Bar, make_bar
 
-SILENT = 1e-5
-"""Of full scale, 100 dB below it: a recording that never gets louder has no notes."""
+SILENT, SHORT = 1e-5, 0.1
+"""There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
 
 FLUX_RATE = 16_000
 RELEASED = 0.2
@@ -33,7 +33,8 @@ class Transcription:
     - `notes`: in the order in which they begin; onsets and offsets in seconds from the begin of what was heard;
     - `values`: by name, arrays with a column every `step` seconds: `"spectrum"` (bands, columns), what was heard,
       `"begins"` and `"sounds"` (pitches, columns), how strongly every sound begins and goes on;
-    - `pitches`, `labels`: the MIDI number and the name of every row of the latter two; `frequencies`: of the bands, in Hz;
+    - `pitches`, `labels`: the MIDI number and the name of every row of the latter two;
+    - `frequencies`: the middles of the bands, in Hz;
     - `seconds`: how long the sound is; `drums`: whether pitches stand for drums.
     """
 
@@ -80,7 +81,10 @@ def transcribe(
     windows = recording.windows()
     loudest = _loudest(recording, windows, listener)
     with make_bar(progress) as bar:
-        pieces = list(_pieces(recording, windows, listener, loudest, bar))
+        if loudest.sample > SILENT and recording.seconds > SHORT:
+            pieces = list(_pieces(recording, windows, listener, loudest, bar))
+        else:
+            pieces = [_silence(recording, listener)]
     return _read(recording, listener, [np.concatenate(kind, axis=-1) for kind in zip(*pieces, strict=True)])
 
 
@@ -131,25 +135,30 @@ def _pieces(
 ) -> Iterator[Piece]:
     run = bar.begin("listening", listener.sweeps * len(windows))
     for number, window in enumerate(windows):
-        spectra = listener.bands.of(recording.part(window.begin, window.end, listener.bands.rate))
-        if loudest.sample > SILENT:
-            done = number * listener.sweeps
-            spectra /= loudest.band
-            heard = listener.hear(spectra, lambda sweep, error, done=done: bar.advance(run, done + sweep, error))
-        else:
-            nothing = np.zeros((len(listener.pitches), spectra.shape[1]))
-            heard = Heard(nothing, nothing)
-        flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample or 1.0)
-        kept = _kept(window, listener.bands.step, last=number + 1 == len(windows))
-        fine = _kept(window, FLUX_HOP / FLUX_RATE, last=number + 1 == len(windows))
+
+        def watch(sweeps: int, error: float, done: int = number * listener.sweeps) -> None:
+            bar.advance(run, done + sweeps, error)
+
+        last = number + 1 == len(windows)
+        spectra = listener.bands.of(recording.part(window.begin, window.end, listener.bands.rate)) / loudest.band
+        heard = listener.hear(spectra, watch)
+        flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample)
+        kept, fine = (_kept(window, step, last=last) for step in (listener.bands.step, FLUX_HOP / FLUX_RATE))
         # Single precision, and half of it for what is only looked at: an hour of values is then about 250 MB.
         yield Piece(
             spectra[:, kept].astype(np.float16),
-            heard.begins[:, kept].astype(np.float32),
+            delayed(heard.begins, listener.early)[:, kept].astype(np.float32),
             heard.sounds[:, kept].astype(np.float16),
             flux[fine].astype(np.float32),
         )
     bar.end(run)
+
+
+def _silence(recording: Recording, listener: Listener) -> Piece:
+    """What is heard where nothing is."""
+    columns = round(recording.seconds / listener.bands.step) + 1
+    nothing = np.zeros((len(listener.pitches), columns), np.float32)
+    return Piece(np.zeros((len(listener.bands.weights), columns), np.float16), nothing, nothing, np.zeros(1))
 
 
 def _kept(window: Window, step: float, *, last: bool) -> slice:
@@ -160,10 +169,12 @@ def _kept(window: Window, step: float, *, last: bool) -> slice:
 def _read(recording: Recording, listener: Listener, values: Sequence[np.ndarray]) -> Transcription:
     spectrum, begins, sounds, flux = values
     found, step = events(begins, listener.reading), listener.bands.step
-    onsets = moved((found.columns + listener.early) * step, flux, FLUX_HOP / FLUX_RATE)
+    onsets = moved(found.columns * step, flux, FLUX_HOP / FLUX_RATE)
     ends = np.maximum(_ends(found, sounds) * step, onsets + step)
     notes = sorted(
-        Note(float(onset), float(min(end, max(recording.seconds, onset + step))), listener.pitches[row], float(strength))
+        Note(
+            float(onset), float(min(end, max(recording.seconds, onset + step))), listener.pitches[row], float(strength)
+        )
         for onset, end, row, strength in zip(onsets, ends, found.rows, found.strengths, strict=True)
     )
     return Transcription(
@@ -180,7 +191,8 @@ def _read(recording: Recording, listener: Listener, values: Sequence[np.ndarray]
 
 def _ends(found: Events, sounds: np.ndarray) -> np.ndarray:
     """The slice at which every event is over: little is left of it, or the same sound begins again."""
-    ends, following = np.empty(len(found.rows)), {}
+    ends = np.empty(len(found.rows))
+    following: dict[int, int] = {}
     for place in range(len(found.rows) - 1, -1, -1):
         row, column = int(found.rows[place]), int(found.columns[place])
         limit = following.get(row, sounds.shape[1])
