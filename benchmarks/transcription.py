@@ -1,7 +1,7 @@
 """How many notes of real piano recordings are found, with templates of another piano and with learned ones?
 
-Note onset F at 50 ms, offsets ignored, by mir_eval, over the first seconds of every piece; one setting for all. Plain NMF has
-the same templates, bands, noise and reading of notes; its time is that of the same number of sweeps.
+Note onset F at 50 ms, offsets ignored, by mir_eval, over the first seconds of every piece; one setting for all. Plain
+NMF has the same templates, bands, noise and reading of notes; its time is that of as many sweeps.
 """
 
 import argparse

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pfn import plots
 from pfn.audio import decompose, write_sound
-from pfn.cli_audio import transcribe_command
+from pfn.cli_audio import separate_command, transcribe_command
 from pfn.errors import FileError, OptionError, PfnError
 from pfn.network import Network
 from pfn.paper import DRAWINGS, EXPERIMENTS, NETWORKS, Report, Setting, reproduce
@@ -45,6 +45,7 @@ def main() -> None:
 
 
 main.add_command(transcribe_command)
+main.add_command(separate_command)
 
 
 @main.command("reproduce")

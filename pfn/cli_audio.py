@@ -1,11 +1,12 @@
 """The commands about music: `pfn transcribe` and `pfn separate`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from pfn import plots
-from pfn.audio import load_drums, load_templates, read_notes, transcribe
+from pfn.audio import load_drums, load_templates, read_notes, separate, transcribe
 from pfn.audio.drums import DrumTemplates
 from pfn.audio.templates import NoteTemplates
 from pfn.errors import FileError
@@ -63,3 +64,55 @@ def _model(name: str) -> str | NoteTemplates | DrumTemplates:
         return load_templates(name)
     except FileError:
         return load_drums(name)
+
+
+@click.command("separate")
+@click.argument("audio", type=SOUND)
+@click.option(
+    "--score",
+    "scores",
+    type=FILE,
+    multiple=True,
+    help="A MIDI file with a track for each instrument; or one .mid, .csv or .tsv for each: repeat it.",
+)
+@click.option("--drums", multiple=True, help="An instrument without pitches. May be repeated.  [default: by a rule]")
+@click.option("--parts", type=click.IntRange(2), default=2, show_default=True, help="Without a score: how many stems.")
+@click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
+@click.option("--duration", type=click.FloatRange(0, min_open=True), help="Seconds to take.  [default: all]")
+@click.option("--iterations", type=click.IntRange(1), default=60, show_default=True, help="Sweeps of learning.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--out", type=FILE, help="The folder for the stems.  [default: AUDIO-stems]")
+def separate_command(
+    *,
+    audio: Path,
+    scores: Sequence[Path],
+    drums: Sequence[str],
+    parts: int,
+    start: float,
+    duration: float | None,
+    iterations: int,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Write the instruments of a recording as sounds that add up to it.
+
+    \b
+    Examples:
+      pfn separate song.flac --score song.mid --out stems
+      pfn separate trio.wav --score clarinet.csv --score viola.csv --score piano.csv
+      pfn separate song.flac --parts 3
+    """
+    notes = {path.stem: path for path in scores} if len(scores) > 1 else next(iter(scores), None)
+    found = separate(
+        audio,
+        notes=notes,
+        drums=drums or None,
+        parts=parts,
+        components=max(24, parts),
+        start=start,
+        duration=duration,
+        iterations=iterations,
+        seed=seed,
+    )
+    written = found.save(out or Path(f"{audio.stem}-stems"))
+    click.echo(f"Wrote {', '.join(path.name for path in written)} to {written[0].parent}")

@@ -19,6 +19,9 @@ QUIET = 1e-4
 NEAR = 0.05
 """Seconds by which an onset may be moved."""
 
+TIE = 1e-5
+"""Of its own activation: among equal sums the slice counts that is the strongest itself."""
+
 FAINT = 0.01
 """Of the strongest maximum; weaker ones are not counted when the typical strength is measured."""
 
@@ -51,6 +54,7 @@ def events(activity: np.ndarray, reading: Reading) -> Events:
     """The maxima of activations (rows, slices) that count, in order of time."""
     size = 2 * reading.around + 1
     summed = uniform_filter1d(activity, size, axis=1, mode="constant") * size
+    summed += TIE * activity
     peaks = (summed >= maximum_filter1d(summed, 2 * reading.apart + 1, axis=1, mode="constant")) & (summed > 0)
     heights = np.where(peaks, summed, 0.0)
     needed = reading.threshold * _typical(heights, separate=reading.separate)

@@ -11,18 +11,6 @@ from pfn.audio.notes import Note
 from pfn.errors import DataError
 from pfn.network import t
 
-BEFORE, AFTER = 0.05, 0.05
-"""Seconds around a written note in which it may sound, since players and scores differ."""
-
-STRUCK = 0.05
-"""Seconds either side of its written onset at which a drum may be struck."""
-
-COLOURS = 2
-"""Spectra of every pitch: the attack and what follows, or soft and loud."""
-
-RINGS = 40
-"""Slices that a drum rings for: about half a second."""
-
 OFF_HARMONICS = 1e-6
 """Of the fundamental: what templates start from between harmonics, so that learning may find something there."""
 
@@ -32,6 +20,23 @@ class Frames(NamedTuple):
 
     frequencies: np.ndarray
     times: np.ndarray
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """How freely a score is played.
+
+    - before, after: seconds around a written note in which it may sound, since players and scores differ;
+    - colours: spectra of every pitch: its attack and what follows, or soft and loud;
+    - rings: slices that a drum rings for once it is struck, by default about half a second;
+    - struck: seconds either side of its written onset at which a drum may be struck.
+    """
+
+    before: float = 0.05
+    after: float = 0.05
+    colours: int = 2
+    rings: int = 40
+    struck: float = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +53,16 @@ class Part:
         return [parameter @ self.variable[t - lag] for lag, parameter in enumerate(self.parameters)]
 
 
+FREEDOM = Freedom()
+
+
 def learn_parts(
     magnitude: np.ndarray,
     frames: Frames,
     score: Mapping[str, Sequence[Note]],
     drums: Collection[str],
     *,
+    freedom: Freedom = FREEDOM,
     iterations: int,
     seed: int,
     progress: bool | None,
@@ -65,7 +74,7 @@ def learn_parts(
     """
     rng = np.random.default_rng(seed)
     makers = {name: _drum if name in drums else _pitched for name in score}
-    parts = {name: makers[name](f"part{k}", score[name], frames, rng) for k, name in enumerate(score)}
+    parts = {name: makers[name](f"part{k}", score[name], frames, freedom, rng) for k, name in enumerate(score)}
     for name, part in parts.items():
         if not np.isnan(part.allowed).any():
             raise DataError(f"{name}: none of its notes lies within the {frames.times[-1]:.4g} s of the sound.")
@@ -82,25 +91,25 @@ def learn_parts(
     return {name: _explained(found, part) for name, part in parts.items()}
 
 
-def _pitched(name: str, notes: Sequence[Note], frames: Frames, rng: np.random.Generator) -> Part:
+def _pitched(name: str, notes: Sequence[Note], frames: Frames, freedom: Freedom, rng: np.random.Generator) -> Part:
     """Spectra of each pitch, which may sound while one of its notes is written."""
-    pitches = sorted(COLOURS * list({note.pitch for note in notes}))
+    pitches = sorted(freedom.colours * list({note.pitch for note in notes}))
     spectra = np.column_stack([harmonic(pitch, frames.frequencies) + OFF_HARMONICS for pitch in pitches])
     spectra *= rng.uniform(0.8, 1.2, spectra.shape)
-    spans = [(note.pitch, note.onset - BEFORE, note.offset + AFTER) for note in notes]
-    variable = pfn.Variable(name, len(pitches), [f"{pitch}.{k % COLOURS}" for k, pitch in enumerate(pitches)])
+    spans = [(note.pitch, note.onset - freedom.before, note.offset + freedom.after) for note in notes]
+    variable = pfn.Variable(name, len(pitches), [f"{pitch}.{k % freedom.colours}" for k, pitch in enumerate(pitches)])
     parameter = pfn.Parameter(f"{name}_spectra", spectra / spectra.sum(axis=0), learn=True)
     return Part(variable, (parameter,), _open(pitches, spans, frames))
 
 
-def _drum(name: str, notes: Sequence[Note], frames: Frames, rng: np.random.Generator) -> Part:
+def _drum(name: str, notes: Sequence[Note], frames: Frames, freedom: Freedom, rng: np.random.Generator) -> Part:
     """A sequence of spectra for each pitch, which starts where one of its notes does."""
     pitches = sorted({note.pitch for note in notes})
-    shape = RINGS, len(frames.frequencies), len(pitches)
-    fading = np.exp(-2 * np.arange(RINGS) / RINGS)[:, None, None]
+    shape = freedom.rings, len(frames.frequencies), len(pitches)
+    fading = np.exp(-2 * np.arange(freedom.rings) / freedom.rings)[:, None, None]
     spectra = fading * rng.uniform(0.9, 1.1, shape)
     spectra /= spectra.sum(axis=(0, 1))
-    spans = [(note.pitch, note.onset - STRUCK, note.onset + STRUCK) for note in notes]
+    spans = [(note.pitch, note.onset - freedom.struck, note.onset + freedom.struck) for note in notes]
     variable = pfn.Variable(name, len(pitches), [str(pitch) for pitch in pitches])
     parameters = tuple(pfn.Parameter(f"{name}_ring{k}", part, learn=True) for k, part in enumerate(spectra))
     return Part(variable, parameters, _open(pitches, spans, frames))

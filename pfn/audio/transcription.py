@@ -156,7 +156,7 @@ def _pieces(
 
 def _silence(recording: Recording, listener: Listener) -> Piece:
     """What is heard where nothing is."""
-    columns = round(recording.seconds / listener.bands.step) + 1
+    columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
     nothing = np.zeros((len(listener.pitches), columns), np.float32)
     return Piece(np.zeros((len(listener.bands.weights), columns), np.float16), nothing, nothing, np.zeros(1))
 
