@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pfn import plots
 from pfn.audio import decompose, write_sound
+from pfn.cli_audio import separate_command, transcribe_command
 from pfn.errors import FileError, OptionError, PfnError
 from pfn.network import Network
 from pfn.paper import DRAWINGS, EXPERIMENTS, NETWORKS, Report, Setting, reproduce
@@ -41,6 +42,10 @@ class Commands(click.Group):
 @click.version_option(package_name="positive-factor-networks", prog_name="pfn")
 def main() -> None:
     """Positive factor networks: coupled non-negative factorizations."""
+
+
+main.add_command(transcribe_command)
+main.add_command(separate_command)
 
 
 @main.command("reproduce")

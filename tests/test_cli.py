@@ -27,7 +27,7 @@ def saved(tmp_path):
 
 def test_help_names_every_command_and_each_has_an_example():
     assert run("--help").exit_code == 0
-    for command in ("reproduce", "draw", "show", "decompose"):
+    for command in ("reproduce", "draw", "show", "decompose", "transcribe", "separate"):
         assert command in run("--help").output
         assert f"pfn {command}" in run(command, "--help").output
 

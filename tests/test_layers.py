@@ -23,10 +23,11 @@ DOORS = {  # what a room may import; it may also use what those rooms may import
     "audio": "models",
     "plots": "audio",
     "paper": "plots",
-    "cli": "paper",
+    "cli_audio": "plots",
+    "cli": "paper cli_audio",
     "pfn": "solve",  # the public API itself, for rooms that are built on it
 }
-EXTRAS = {"clarabel", "jax", "jinja2", "librosa", "matplotlib", "pretty_midi", "sklearn", "soundfile", "soxr"}
+EXTRAS = {"clarabel", "jax", "jinja2", "librosa", "matplotlib", "mido", "pretty_midi", "sklearn", "soundfile", "soxr"}
 
 
 def name_of(path):

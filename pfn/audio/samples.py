@@ -25,11 +25,12 @@ def checked_samples(samples: Any, what: str) -> np.ndarray:
             f"{what}: expected the shape (samples, channels), found {array.shape}, with more channels than samples. "
             "It looks transposed: use samples.T."
         )
-    _check_finite(array, what)
+    check_finite(array, what)
     return array.astype(np.float64)
 
 
-def _check_finite(array: np.ndarray, what: str) -> None:
+def check_finite(array: np.ndarray, what: str) -> None:
+    """Refuse samples that are no numbers, or infinite."""
     wrong = ~np.isfinite(array)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])

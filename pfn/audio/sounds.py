@@ -1,5 +1,7 @@
 """Sound files in and out, and other sample rates: the one place that uses soundfile and soxr (extra `audio`)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.samples import check_part, check_positive, checked_samples, mixed_down
+from pfn.audio.samples import check_finite, check_part, check_positive, checked_samples, mixed_down
 from pfn.errors import FileError, OptionError
 from pfn.solve.ramps import check_count
 
@@ -21,7 +23,7 @@ MOST_RATE = 192_000
 
 
 class Sound(NamedTuple):
-    """Samples of one channel, and how many of them make a second."""
+    """Samples of one channel, (samples,), or of several, (samples, channels), and how many of them make a second."""
 
     samples: np.ndarray
     rate: float
@@ -36,32 +38,46 @@ def read_sound(
     earlier gives what it has.
     """
     check_part(start, duration)
-    found, own = _read(Path(path), start, duration)
-    sound = Sound(mixed_down(checked_samples(found, str(path))), own)
+    sound = read_channels(Path(path), start, duration)
+    sound = sound._replace(samples=mixed_down(sound.samples))
     return sound if rate is None else resampled(sound, rate)
 
 
-def _read(path: Path, start: float, duration: float | None) -> tuple[np.ndarray, int]:
-    soundfile = _soundfile()
-    if not path.is_file():
-        raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
-    try:
-        with soundfile.SoundFile(path) as file:
-            own, seconds = file.samplerate, file.frames / file.samplerate
-            first = min(round(start * own), file.frames)
-            file.seek(first)
-            count = -1 if duration is None else min(round(duration * own), file.frames - first)
-            samples: np.ndarray = file.read(count, dtype="float64")
-    except (RuntimeError, TypeError, OSError) as error:  # TypeError: soundfile takes some names for headerless data
-        raise FileError(
-            f"{path}: expected a sound file (WAV, FLAC, OGG, MP3), found something else, or a damaged one: {error}"
-        ) from error
+def read_channels(path: Path, start: float = 0.0, duration: float | None = None) -> Sound:
+    """The same with all channels: samples of the shape (samples, channels), at the file's own rate."""
+    with _opened(path) as file:
+        own, seconds = file.samplerate, file.frames / file.samplerate
+        first = min(round(start * own), file.frames)
+        file.seek(first)
+        count = -1 if duration is None else min(round(duration * own), file.frames - first)
+        samples: np.ndarray = file.read(count, dtype="float64", always_2d=True)
     if not len(samples):
         raise FileError(
             f"{path}: there are no samples from start={start:g} s on, the file has {seconds:g} s. "
             "Give a smaller start, or another file."
         )
-    return samples, own
+    check_finite(samples, str(path))
+    return Sound(samples, own)
+
+
+def length_of(path: Path) -> tuple[int, float]:
+    """How many samples a file has, and how many of them make a second."""
+    with _opened(path) as file:
+        return file.frames, file.samplerate
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    soundfile = _soundfile()
+    if not path.is_file():
+        raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
+    try:
+        with soundfile.SoundFile(path) as file:
+            yield file
+    except (RuntimeError, TypeError, OSError) as error:  # TypeError: soundfile takes some names for headerless data
+        raise FileError(
+            f"{path}: expected a sound file (WAV, FLAC, OGG, MP3), found something else, or a damaged one: {error}"
+        ) from error
 
 
 def resampled(sound: Sound, rate: float) -> Sound:

@@ -106,7 +106,7 @@ class Spectrogram:
         padding = ((0, transform.f_pts - values.shape[0]), (0, 0))
         sound = _inverse(transform, np.pad(values / self.scale, padding), self.samples)
         # The slices before the first and after the last are not kept, so fewer than usual add up at both ends.
-        ones = _inverse(transform, _slices(transform, np.ones(self.samples)), self.samples)
+        ones = _inverse(transform, slices(transform, np.ones(self.samples)), self.samples)
         sound /= ones
         return sound
 
@@ -157,7 +157,7 @@ def _check_length(sound: Sound, window: int, what: str) -> None:
 
 
 def _transformed(sound: Sound, *, window: int, hop: int, bins: int, peak: float | None) -> Spectrogram:
-    stft = _slices(_transform(sound.rate, window, hop), sound.samples)[:bins]
+    stft = slices(_transform(sound.rate, window, hop), sound.samples)[:bins]
     largest = float(np.abs(stft).max())
     silent = largest < np.finfo(float).tiny  # which no factor makes loud
     scale = 1.0 if peak is None or silent else peak / largest
@@ -168,10 +168,11 @@ def _transform(rate: float, window: int, hop: int) -> ShortTimeFFT:
     return ShortTimeFFT(hann(window, sym=False), hop, rate, scale_to="magnitude")
 
 
-def _slices(transform: ShortTimeFFT, samples: np.ndarray) -> np.ndarray:
+def slices(transform: ShortTimeFFT, samples: np.ndarray) -> np.ndarray:
     """Those from the one centred at sample 0 to the first centred at or after the end of the samples."""
     count = -(-len(samples) // transform.hop) + 1
-    found: np.ndarray = transform.stft(np.pad(samples, (0, transform.hop)), 0, count)
+    padding = max(transform.hop, transform.m_num - len(samples))  # ShortTimeFFT refuses less than half a window
+    found: np.ndarray = transform.stft(np.pad(samples, (0, padding)), 0, count)
     return found
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pfn.plots.histories import convergence
     from pfn.plots.images import before_and_after, image, stack
     from pfn.plots.pictures import Picture
+    from pfn.plots.rolls import piano_roll
     from pfn.plots.spectra import spectrogram
 
 _FILES = {
@@ -27,6 +28,7 @@ _FILES = {
     "pfn.plots.histories": ("convergence",),
     "pfn.plots.images": ("before_and_after", "image", "stack"),
     "pfn.plots.pictures": ("Picture",),
+    "pfn.plots.rolls": ("piano_roll",),
     "pfn.plots.spectra": ("spectrogram",),
 }
 _HOMES = {name: file for file, names in _FILES.items() for name in names}
@@ -41,6 +43,7 @@ __all__ = [
     "equation",
     "film",
     "image",
+    "piano_roll",
     "spectrogram",
     "stack",
 ]

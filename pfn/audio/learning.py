@@ -1,0 +1,133 @@
+"""Templates of notes and drums learned from recordings whose notes are known."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+
+import pfn
+from pfn.audio.bands import Bands, note_bands
+from pfn.audio.drums import EARLY as EARLY_HIT
+from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
+from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, note_machines
+from pfn.audio.notes import Note, read_notes
+from pfn.audio.recordings import open_recording
+from pfn.audio.sounds import Sound
+from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates
+from pfn.errors import DataError
+from pfn.network import t
+
+Labelled = tuple[str | PathLike[str] | Sound, str | PathLike[str] | Iterable[Note]]
+"""A file or a `Sound`, and its notes, or the file that has them."""
+
+HIT = 1
+"""Slices either side of its label in which a hit may lie."""
+
+DRUM_SWEEPS = 40
+
+SECONDS = 120.0
+"""Of every recording with notes: more changes little."""
+
+EARLIEST, LATEST = 0.06, 0.09
+"""Seconds before and after its label at which a note may begin."""
+
+EQUALISING, LEARNING = (6, 2, 2), 24
+"""Sweeps: before each adjustment of a recording's equaliser, and then to learn templates on all of them."""
+
+LEARNED_THRESHOLD = 0.27
+
+
+class Lesson(NamedTuple):
+    """A recording to learn from: its spectra, at most 1, and its notes."""
+
+    spectra: np.ndarray
+    notes: Sequence[Note]
+
+
+def learn_notes(
+    recordings: Iterable[Labelled], *, templates: NoteTemplates | None = None, progress: bool | None = None
+) -> NoteTemplates:
+    """Templates of notes from recordings with their notes, starting from others: those of the piano by default.
+
+    A note may only begin near its label: everywhere else its paths are observed to be zero. Each recording gets an
+    equaliser of its own first, so that templates do not learn its room. Pitches that are not played stay as they were.
+    """
+    start = piano_templates() if templates is None else templates
+    lessons = list(_lessons(recordings, note_bands(), SECONDS))
+    rooms = [_room(lesson, start) for lesson in lessons]
+    count = sum(len(lesson.notes) for lesson in lessons)
+    network = note_machines(start, strength=sum(room.activity for room in rooms) / count)
+    data = {name: [room.data[name] for room in rooms] for name in rooms[0].data}
+    paths = {name: [room.values[name] for room in rooms] for name in rooms[0].values}
+    options = {**OPTIONS, "progress": progress}
+    found = pfn.learn(network, data, initial=paths, iterations=LEARNING, **options)
+    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
+    return NoteTemplates(start.pitches, attack, np.asarray(found["decay"]), start.fade, LEARNED_THRESHOLD)
+
+
+class Room(NamedTuple):
+    """A lesson without its room: what is observed, a start for the paths, and how much the notes add up to."""
+
+    data: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
+    activity: float
+
+
+def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
+    """The spectra of a lesson divided by the equaliser that is learned from them."""
+    step = note_bands().step
+    before, after = (round(seconds / step) for seconds in (EARLIEST, LATEST))
+    allowed = _allowed(lesson, templates.pitches, step, before + EARLY, after - EARLY)
+    data = {"spectrum": lesson.spectra} | {f"held{length:g}": allowed for length in LENGTHS}
+    values, gains = flat_start(lesson.spectra, len(templates.pitches)), np.ones(len(lesson.spectra))
+    for sweeps in EQUALISING:
+        network = note_machines(templates, equaliser=gains)
+        found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
+        values = {name: found[name] for name in values}
+        gains = learned_gains(network, data, values)
+    return Room(data | {"spectrum": lesson.spectra / gains[:, None]}, values, float(found["on"].sum()))
+
+
+def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool | None = None) -> DrumTemplates:
+    """Templates of all drums that the labels name, from recordings with notes whose pitches are General MIDI numbers.
+
+    A hit may only lie where its label is: everywhere else its activation is observed to be zero.
+    """
+    lessons, bands = list(_lessons(recordings, drum_bands(), None)), drum_bands()
+    pitches = tuple(sorted({note.pitch for lesson in lessons for note in lesson.notes}))
+    spectrum, hit = pfn.Variable("spectrum", len(bands.weights)), pfn.Variable("hit", len(pitches))
+    parts = [pfn.Parameter(f"drum{k}", shape=(spectrum.size, hit.size)) for k in range(SLICES)]
+    network = pfn.Network(pfn.Factorization(spectrum[t], sum(part @ hit[t - k] for k, part in enumerate(parts))))
+    data = {
+        spectrum: [lesson.spectra for lesson in lessons],
+        hit: [_allowed(lesson, pitches, bands.step, EARLY_HIT + HIT, HIT - EARLY_HIT) for lesson in lessons],
+    }
+    method = pfn.Substitute(acceleration=None)
+    found = pfn.learn(
+        network, data, method=method, iterations=DRUM_SWEEPS, seed=seed, progress=progress, engine="numpy"
+    )
+    spectra = np.stack([found[part] for part in parts])
+    return DrumTemplates(pitches, spectra / spectra.sum(axis=(0, 1)))
+
+
+def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:
+    for sound, given in recordings:
+        heard = open_recording(sound)
+        seconds = heard.seconds if longest is None else min(heard.seconds, longest)
+        spectra = bands.of(heard.part(0.0, seconds, bands.rate))
+        notes = read_notes(given) if isinstance(given, str | PathLike) else sorted(given)
+        notes = [note for note in notes if note.onset < seconds]
+        if not notes or not spectra.any():
+            raise DataError(f"{heard.name}: there is {'no note' if not notes else 'only silence'} to learn from.")
+        yield Lesson(spectra / spectra.max(), notes)
+
+
+def _allowed(lesson: Lesson, pitches: Sequence[int], step: float, before: int, after: int) -> np.ndarray:
+    """Activations: unknown from so many slices before each onset to so many after it, zero elsewhere."""
+    found, rows = np.zeros((len(pitches), lesson.spectra.shape[1])), {pitch: row for row, pitch in enumerate(pitches)}
+    for note in lesson.notes:
+        if note.pitch in rows:
+            middle = round(note.onset / step)
+            found[rows[note.pitch], max(middle - before, 0) : max(middle + after + 1, 0)] = np.nan
+    return found

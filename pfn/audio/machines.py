@@ -1,0 +1,151 @@
+"""Notes as machines: off, ten states of attack, a state that fades, off again; many at once explain a spectrum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import convolve1d
+from scipy.signal.windows import hann
+
+import pfn
+from pfn.audio.bands import Bands, note_bands
+from pfn.audio.listeners import Heard, Watch, ringing
+from pfn.audio.onsets import Reading
+from pfn.audio.templates import ATTACK, EARLY, NoteTemplates
+from pfn.network import t
+
+LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
+"""Slices for which a note may fade before it is released."""
+
+NOISES = 6
+"""Smooth bumps along the bands that together explain what is no note."""
+
+STAGES = (20, 20, 40)
+"""Sweeps: after each but the last the equaliser is adjusted."""
+
+SMOOTH = 25
+"""Bands over which the equaliser is smoothed, so that it follows the room and not the notes."""
+
+ATTACKS, DECAYS = 2, 16
+"""Notes that hold templates against what is learned; those of decays are in many more slices than those of attacks."""
+
+NAMES = ("C", "C♯", "D", "E♭", "E", "F", "F♯", "G", "G♯", "A", "B♭", "B")
+
+
+def note_machines(templates: NoteTemplates, *, equaliser: Any = None, strength: float | None = None) -> pfn.Network:
+    """The network of all notes: which begin, how long they fade, what they sound like, and noise.
+
+    A note that begins at t and fades for l slices is `held{l}[t]`: one path through its machine. Everything else
+    follows from the paths, so `pfn.Substitute` solves for them alone. `equaliser` has a gain for every band, which
+    `pfn.learn` learns. Given the `strength` of a typical note it learns the templates instead, which hold against that
+    as some notes of that strength would.
+    """
+    bands, count = templates.decay.shape
+    spectrum, clean = pfn.Variable("spectrum", bands), pfn.Variable("clean", bands)
+    on, fading = (pfn.Variable(name, count, note_names(templates.pitches)) for name in ("on", "fading"))
+    noise, held = pfn.Variable("noise", NOISES), [pfn.Variable(f"held{length:g}", count) for length in LENGTHS]
+    values = np.ones(bands) if equaliser is None else equaliser
+    gains = pfn.Diagonal("equaliser", values, learn=strength is None)
+    attack = [_spectra(f"attack{k}", part, strength, ATTACKS) for k, part in enumerate(templates.attack)]
+    steady, rates = _spectra("decay", templates.decay, strength, DECAYS), templates.fade.tolist()
+    fades = [pfn.decay(h[t - ATTACK], rates, length) for h, length in zip(held, LENGTHS, strict=True) if length]
+    return pfn.Network(
+        pfn.Factorization(spectrum[t], gains @ clean[t] + pfn.Parameter("bumps", bumps(bands)) @ noise[t]),
+        pfn.Factorization(clean[t], sum(part @ on[t - k] for k, part in enumerate(attack)) + steady @ fading[t]),
+        pfn.Factorization(on[t], sum(h[t] for h in held)),
+        pfn.Factorization(fading[t], sum(fades)),
+    )
+
+
+def _spectra(name: str, value: np.ndarray, strength: float | None, notes: float) -> pfn.Parameter:
+    """Templates as they are, or to be learned, held by so many notes of that strength."""
+    if strength is None:
+        return pfn.Parameter(name, value)
+    return pfn.Parameter(name, value, learn=True, prior=value, prior_weight=notes * strength)
+
+
+def note_names(pitches: tuple[int, ...]) -> tuple[str, ...]:
+    """Names such as C4 of MIDI numbers."""
+    return tuple(f"{NAMES[pitch % 12]}{pitch // 12 - 1}" for pitch in pitches)
+
+
+def bumps(bands: int) -> np.ndarray:
+    """Triangles that overlap and add up to 1 everywhere."""
+    middles = np.linspace(0, bands - 1, NOISES)
+    found: np.ndarray = np.maximum(0, 1 - np.abs(np.arange(bands)[:, None] - middles) / middles[1])
+    return found
+
+
+def smoothed(gains: np.ndarray) -> np.ndarray:
+    """Gains as smooth as a room makes them, 1 in the mean."""
+    window = hann(SMOOTH + 2)[1:-1]
+    smooth = convolve1d(gains, window / window.sum(), mode="nearest")
+    found: np.ndarray = smooth / smooth.mean()
+    return found
+
+
+def flat_start(spectra: np.ndarray, notes: int) -> dict[str, np.ndarray]:
+    """Paths all alike, and noise, that together explain about as much as there is."""
+    level, slices = float(spectra.mean()), spectra.shape[1]
+    paths = {f"held{length:g}": np.full((notes, slices), level / (notes * len(LENGTHS))) for length in LENGTHS}
+    return paths | {"noise": np.full((NOISES, slices), level / 10)}
+
+
+@dataclass(frozen=True)
+class NoteMachines:
+    """Hears the notes of an instrument by templates of them."""
+
+    templates: NoteTemplates
+    threshold: float | None = None
+
+    early = EARLY
+    drums = False
+    sweeps = sum(STAGES)
+
+    @property
+    def bands(self) -> Bands:
+        """In which spectra it hears."""
+        return note_bands()
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """MIDI numbers."""
+        return self.templates.pitches
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names such as C4."""
+        return note_names(self.pitches)
+
+    @property
+    def reading(self) -> Reading:
+        """How notes are read off."""
+        return Reading(self.threshold or self.templates.threshold, around=2, apart=3)
+
+    def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
+        """Which paths explain the spectra best, with an equaliser that is learned between the stages."""
+        gains, values, done = None, flat_start(spectra, len(self.pitches)), 0
+        for number, sweeps in enumerate(STAGES):
+            network = note_machines(self.templates, equaliser=gains)
+            result = pfn.infer(network, {"spectrum": spectra}, initial=values, iterations=sweeps, **OPTIONS)
+            values, done = {name: result[name] for name in values}, done + sweeps
+            watch(done, max(result.rmse.values()))
+            if number + 1 < len(STAGES):
+                gains = learned_gains(network, {"spectrum": spectra}, values)
+        return Heard(result["on"], ringing(result["on"], ATTACK) + result["fading"])
+
+
+OPTIONS: Mapping[str, Any] = {
+    "method": pfn.Substitute(acceleration=None),
+    "progress": False,
+    "engine": "numpy",
+    "dtype": "float32",
+}
+
+
+def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[str, Any]) -> np.ndarray:
+    """The equaliser after one sweep of learning, smoothed."""
+    found = pfn.learn(network, data, initial=start, iterations=1, **OPTIONS)
+    return smoothed(np.asarray(found["equaliser"].diagonal(), float))

@@ -1,0 +1,167 @@
+"""Notes: read from MIDI, CSV and TSV files, and written as MIDI; the one place that uses mido (extra `audio`)."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from operator import itemgetter
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfn.errors import FileError, OptionError
+
+TICKS, TEMPO = 500, 500_000
+"""Ticks a beat and microseconds a beat: a tick of a MIDI file is a millisecond."""
+
+DRUM_CHANNEL = 9
+MIDI = (".mid", ".midi")
+COLUMNS = {"onset": "onset", "offset": "offset", "pitch": "pitch", "note": "pitch", "velocity": "velocity"}
+"""What a column of a table is, by how its name begins once "midi_" is taken off."""
+
+
+class Note(NamedTuple):
+    """Seconds at which it begins and ends, its MIDI pitch (69 is 440 Hz), and a strength between 0 and 1."""
+
+    onset: float
+    offset: float
+    pitch: int
+    strength: float = 1.0
+
+
+def read_notes(path: str | PathLike[str]) -> list[Note]:
+    """The notes of a MIDI file, all its tracks together, or of a table, in the order in which they begin.
+
+    A table is a .csv or .tsv file with a head line that names its columns: onset, offset (in seconds), pitch or note
+    (MIDI numbers), and velocity if there is one.
+    """
+    return sorted(note for notes in read_score(path).values() for note in notes)
+
+
+def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
+    """The same by instrument: one for every track and channel of a MIDI file, else one named after the file."""
+    place = Path(path)
+    if not place.is_file():
+        raise FileError(
+            f"{place}: expected a file of notes, found {'a folder' if place.is_dir() else 'nothing'} there."
+        )
+    kind = place.suffix.lower()
+    if kind in MIDI:
+        return _midi_parts(place)
+    if kind in (".csv", ".tsv", ".txt"):
+        return {place.stem: _table(place)}
+    raise FileError(
+        f"{place}: the name of a file of notes must end in .mid, .midi, .csv or .tsv, found {kind or 'no ending'}."
+    )
+
+
+def _table(path: Path) -> list[Note]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: expected a table of notes as text, found something else: {error}.") from error
+    if not lines:
+        raise FileError(f"{path}: expected a head line with the columns onset, offset, pitch; the file is empty.")
+    separator = "\t" if any("\t" in line for line in lines) else ","
+    names = [_column(name) for name in lines[0].lstrip("# ").replace("\t", ",").split(",")]
+    missing = {"onset", "offset", "pitch"} - set(names)
+    if missing:
+        raise FileError(f"{path}: the head line must name onset, offset and pitch, found {lines[0]!r}.")
+    rows = csv.reader(lines[1:], delimiter=separator)
+    return sorted(_note(path, number, dict(zip(names, row, strict=False))) for number, row in enumerate(rows, 2) if row)
+
+
+def _column(name: str) -> str:
+    plain = name.strip().lower().removeprefix("midi_").split("_")[0]
+    return COLUMNS.get(plain, plain)
+
+
+def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
+    try:
+        strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
+        return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
+    except (KeyError, ValueError) as error:
+        raise FileError(f"{path}: line {line}: expected numbers for onset, offset and pitch, found {row}.") from error
+
+
+def _midi_parts(path: Path) -> dict[str, list[Note]]:
+    """Notes by track and channel, named after the track where it has a name."""
+    mido = _mido()
+    try:
+        file = mido.MidiFile(path)
+        notes = _paired(_timed(mido, file))
+    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise FileError(f"{path}: expected a MIDI file, found something else, or a damaged one: {error}.") from error
+    found: dict[str, list[Note]] = {}
+    for (track, channel), played in sorted(notes.items()):
+        name = file.tracks[track].name.strip("\0 ") or path.stem
+        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = sorted(played)
+    return found
+
+
+def _timed(mido: Any, file: Any) -> Iterator[tuple[float, int, Any]]:
+    """Every message with its second and the number of its track, in order; tempo changes count for all tracks."""
+    events = [
+        (tick, number, message)
+        for number, track in enumerate(file.tracks)
+        for tick, message in zip(accumulate(message.time for message in track), track, strict=True)
+    ]
+    tempo, now, last = TEMPO, 0.0, 0
+    for tick, number, message in sorted(events, key=itemgetter(0)):
+        now += mido.tick2second(tick - last, file.ticks_per_beat, tempo)
+        last = tick
+        tempo = message.tempo if message.type == "set_tempo" else tempo
+        yield now, number, message
+
+
+def _paired(timed: Iterable[tuple[float, int, Any]]) -> dict[tuple[int, int], list[Note]]:
+    """Notes from their two messages; a note that is struck again before it ends, ends there."""
+    sounding: dict[tuple[int, int, int], tuple[float, float]] = {}
+    found: dict[tuple[int, int], list[Note]] = {}
+    for now, track, message in timed:
+        if message.type not in ("note_on", "note_off"):
+            continue
+        part, key = (track, message.channel), (track, message.channel, message.note)
+        if key in sounding:
+            onset, strength = sounding.pop(key)
+            found.setdefault(part, []).append(Note(onset, now, message.note, strength))
+        if message.type == "note_on" and message.velocity:
+            sounding[key] = now, message.velocity / 127
+    return found
+
+
+def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool = False) -> None:
+    """Write notes as a MIDI file, exact to the millisecond; `drums` puts them on the channel of percussion."""
+    mido, place = _mido(), Path(path)
+    if place.suffix.lower() not in MIDI:
+        raise FileError(f"{place}: the name must end in .mid or .midi, found {place.suffix or 'no ending'}.")
+    channel = DRUM_CHANNEL if drums else 0
+    events = []
+    for note in notes:
+        velocity = round(np.clip(127 * note.strength, 1, 127))
+        begin, end = round(1000 * note.onset), round(1000 * note.offset)
+        events.append((begin, 1, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))
+        events.append((max(end, begin + 1), 0, mido.Message("note_off", channel=channel, note=note.pitch)))
+    track = mido.MidiTrack([mido.MetaMessage("set_tempo", tempo=TEMPO)])
+    last = 0
+    for tick, _, message in sorted(events, key=itemgetter(0, 1)):  # a note ends before it is struck again
+        track.append(message.copy(time=tick - last))
+        last = tick
+    try:
+        mido.MidiFile(type=0, ticks_per_beat=TICKS, tracks=[track]).save(place)
+    except OSError as error:
+        raise FileError(
+            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
+        ) from error
+
+
+def _mido() -> Any:
+    try:
+        import mido
+    except ImportError as error:
+        raise OptionError(
+            "reading and writing MIDI files needs mido, which is not installed. "
+            'Run: pip install "positive-factor-networks[audio]"'
+        ) from error
+    return mido

@@ -1,0 +1,97 @@
+"""When things begin: maxima of activations, and the moment near each at which the spectrum changes most."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
+from scipy.signal import ShortTimeFFT
+from scipy.signal.windows import hann
+
+from pfn.audio.spectrograms import slices
+
+FLUX_WINDOW, FLUX_HOP, FLUX_STEPS = 512, 32, 8
+"""Of samples at 16 kHz: a window of 32 ms every 2 ms, compared with that 16 ms before."""
+
+QUIET = 1e-4
+"""Of the largest magnitude; changes far below it are not heard as onsets, and the logarithm of zero is not needed."""
+
+NEAR = 0.05
+"""Seconds by which an onset may be moved."""
+
+TIE = 1e-5
+"""Of its own activation: among equal sums the slice counts that is the strongest itself."""
+
+FAINT = 0.01
+"""Of the strongest maximum; weaker ones are not counted when the typical strength is measured."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How events are read off activations: summed over `around` slices either side, largest within `apart`.
+
+    A maximum counts when it is above `threshold` times the typical strength of maxima plus `moving` times the mean of
+    its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`.
+    """
+
+    threshold: float
+    around: int
+    apart: int
+    moving: float = 0.0
+    wide: int = 0
+    separate: bool = False
+
+
+class Events(NamedTuple):
+    """What begins: rows and slices of activations, and strengths relative to the strongest."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    strengths: np.ndarray
+
+
+def events(activity: np.ndarray, reading: Reading) -> Events:
+    """The maxima of activations (rows, slices) that count, in order of time."""
+    size = 2 * reading.around + 1
+    summed = uniform_filter1d(activity, size, axis=1, mode="constant") * size
+    summed += TIE * activity
+    peaks = (summed >= maximum_filter1d(summed, 2 * reading.apart + 1, axis=1, mode="constant")) & (summed > 0)
+    heights = np.where(peaks, summed, 0.0)
+    needed = reading.threshold * _typical(heights, separate=reading.separate)
+    if reading.moving:
+        needed = needed + reading.moving * uniform_filter1d(summed, 2 * reading.wide + 1, axis=1, mode="nearest")
+    columns, rows = np.nonzero((heights > needed).T & peaks.T)
+    strengths = heights[rows, columns] / max(heights.max(initial=0.0), np.finfo(float).tiny)
+    return Events(rows, columns, strengths)
+
+
+def _typical(heights: np.ndarray, *, separate: bool) -> np.ndarray:
+    """The mean of maxima in which each counts by its square: unlike the largest, no single one decides it."""
+    axis = 1 if separate else None
+    loud = np.where(heights > FAINT * heights.max(axis=axis, keepdims=True, initial=0.0), heights, 0.0)
+    squares = (loud**2).sum(axis=axis, keepdims=True)
+    typical: np.ndarray = (loud**3).sum(axis=axis, keepdims=True) / np.maximum(squares, np.finfo(float).tiny)
+    return typical
+
+
+def spectral_flux(samples: np.ndarray, rate: float, loudest: float) -> np.ndarray:
+    """How much louder frequencies become, in logarithms, every FLUX_HOP samples of (samples, channels) at 16 kHz."""
+    transform = ShortTimeFFT(hann(FLUX_WINDOW, sym=False), FLUX_HOP, rate, scale_to="magnitude")
+    silence = ((FLUX_STEPS * FLUX_HOP, 0), (0, 0))  # before the beginning, so that something may begin there
+    power = sum(np.abs(slices(transform, channel)) ** 2 for channel in np.pad(samples, silence).T)
+    logarithms = np.log(np.sqrt(power) + QUIET * loudest)
+    rises = np.maximum(logarithms[:, FLUX_STEPS:] - logarithms[:, :-FLUX_STEPS], 0.0).sum(axis=0)
+    half = FLUX_STEPS // 2
+    return np.pad(rises[half:], (0, half))
+
+
+def moved(seconds: np.ndarray, flux: np.ndarray, step: float) -> np.ndarray:
+    """Every onset moved to where the flux, with its step in seconds, is largest nearby."""
+    reach = round(NEAR / step)
+    offsets = np.arange(-reach, reach + 1)
+    places = np.rint(seconds / step).astype(int)[:, None] + offsets
+    inside = (places >= 0) & (places < len(flux))
+    nearby = np.where(inside, flux[np.clip(places, 0, len(flux) - 1)], -1.0)
+    best = nearby.argmax(axis=1)
+    found: np.ndarray = np.where(inside.any(axis=1), places[np.arange(len(places)), best] * step, seconds)
+    return found

@@ -1,0 +1,121 @@
+"""What the notes of an instrument sound like, slice by slice: made from isolated notes, read from files, or learned."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfn.audio.bands import Bands, note_bands
+from pfn.audio.recordings import open_recording
+from pfn.audio.samples import mixed_down
+from pfn.audio.sounds import Sound, resampled
+from pfn.errors import DataError, FileError
+from pfn.files import read_file, write_file
+
+KIND = "set of note templates"
+
+ATTACK, EARLY = 10, 3
+"""Slices of an attack, of which so many lie before the onset, where the window already sees it."""
+
+STEADY = 0.8
+"""Seconds after the onset up to which the spectrum of the decay is averaged."""
+
+PIANO = range(21, 109)
+THRESHOLD = 0.3
+"""Of the typical strength of notes: what counts as one with templates from isolated notes."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoteTemplates:
+    """Spectra of notes, in the bands of `pfn.audio`'s note models.
+
+    - pitches: MIDI numbers, one for every note;
+    - attack: (slices, bands, notes), from a few slices before the onset on;
+    - decay: (bands, notes), the spectrum of what follows, and fade (notes,), what is left of it a slice later;
+    - threshold: what counts as a note, relative to the typical strength of notes.
+    """
+
+    pitches: tuple[int, ...]
+    attack: np.ndarray
+    decay: np.ndarray
+    fade: np.ndarray
+    threshold: float = THRESHOLD
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write them to a file that `load_templates` reads, and `transcribe` as a model."""
+        arrays = {"attack": self.attack, "decay": self.decay, "fade": self.fade, "pitches": np.array(self.pitches)}
+        write_file(Path(path), KIND, arrays, {"threshold": self.threshold})
+
+    def __repr__(self) -> str:
+        return f"NoteTemplates({len(self.pitches)} notes from {min(self.pitches)} to {max(self.pitches)})"
+
+
+def load_templates(path: str | PathLike[str]) -> NoteTemplates:
+    """Read templates that `NoteTemplates.save` wrote."""
+    arrays, content = read_file(Path(path), KIND)
+    try:
+        attack, decay, fade = (np.asarray(arrays[name], np.float32) for name in ("attack", "decay", "fade"))
+        pitches = tuple(int(pitch) for pitch in arrays["pitches"])
+        shapes = (ATTACK, len(decay), len(pitches)), (len(note_bands().weights), len(pitches)), (len(pitches),)
+        if (attack.shape, decay.shape, fade.shape) != shapes:
+            raise ValueError(f"arrays of the shapes {attack.shape}, {decay.shape}, {fade.shape}")
+        return NoteTemplates(pitches, attack, decay, fade, float(content["threshold"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: the file is damaged ({error!r}). Write it again.") from error
+
+
+@cache
+def piano_templates() -> NoteTemplates:
+    """Those that come with the package: a Yamaha C5, from the Salamander Grand Piano of Alexander Holm (CC BY 3.0)."""
+    with as_file(files("pfn.audio") / "data" / "piano.safetensors") as path:
+        return load_templates(path)
+
+
+def isolated_templates(
+    notes: Mapping[int, str | PathLike[str] | Sound], *, pitches: Iterable[int] = PIANO, onset: float | None = None
+) -> NoteTemplates:
+    """Templates from recordings of single notes, by MIDI pitch.
+
+    Pitches that are missing are the nearest there is, played faster or slower.
+    `onset` is the second at which every recording's note begins; None: where it first reaches 2 % of its peak.
+    """
+    if not isinstance(notes, Mapping) or not notes:
+        raise DataError("notes must map MIDI pitches to recordings of single notes, such as {60: 'c4.wav'}.")
+    wanted, bands = tuple(pitches), note_bands()
+    sounds = {int(pitch): _mono(sound, bands) for pitch, sound in notes.items()}
+    parts = [_one(_nearest(sounds, pitch), bands, onset) for pitch in wanted]
+    attack, decay, fade = (np.stack(kind, axis=-1).astype(np.float32) for kind in zip(*parts, strict=True))
+    return NoteTemplates(wanted, attack, decay, fade)
+
+
+def _mono(sound: Any, bands: Bands) -> np.ndarray:
+    recording = open_recording(sound)
+    return mixed_down(recording.part(0.0, recording.seconds, bands.rate))
+
+
+def _nearest(sounds: Mapping[int, np.ndarray], pitch: int) -> np.ndarray:
+    near = min(sounds, key=lambda known: (abs(known - pitch), known))
+    return resampled(Sound(sounds[near], 2 ** ((pitch - near) / 12)), 1.0).samples
+
+
+def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Attack, decay and fade of one note, scaled so that a slice sums to 1 in the mean."""
+    loud = np.abs(samples) >= 0.02 * np.abs(samples).max(initial=0.0)
+    if not samples.any():
+        raise DataError("notes: a recording of a single note is silent. Leave it out; neighbours take its place.")
+    begin = int(loud.argmax()) if onset is None else round(onset * bands.rate)
+    lead = EARLY * bands.hop + bands.window
+    lead += -(lead + begin) % bands.hop  # the onset in the middle of a slice
+    spectra = bands.of(np.pad(samples, (lead, bands.rate))[:, None])
+    first = (lead + begin) // bands.hop - EARLY
+    attack = spectra[:, first : first + ATTACK]
+    steady = spectra[:, first + ATTACK : first + EARLY + round(STEADY / bands.step)]
+    scale = 1 / np.hstack([attack, steady]).sum(axis=0).mean()
+    slope = np.polyfit(np.arange(steady.shape[1]), np.log(steady.sum(axis=0) + np.finfo(float).tiny), 1)[0]
+    fade = np.minimum(np.exp(slope), 1 - 1e-4)
+    return attack.T * scale, steady.mean(axis=1) * scale, fade

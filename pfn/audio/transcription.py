@@ -1,0 +1,204 @@
+"""From a recording to its notes: heard in windows, read off as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfn.audio.drums import Drums, DrumTemplates, drum_templates
+from pfn.audio.listeners import Listener, delayed
+from pfn.audio.machines import NoteMachines
+from pfn.audio.notes import Note, write_midi
+from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
+from pfn.audio.recordings import Recording, Window, open_recording
+from pfn.audio.samples import check_positive
+from pfn.audio.templates import NoteTemplates, piano_templates
+from pfn.errors import OptionError
+from pfn.solve.progress import Bar, make_bar
+
+SILENT, SHORT = 1e-5, 0.1
+"""There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
+
+FLUX_RATE = 16_000
+RELEASED = 0.2
+"""Of a note's strength: it ends where less is left of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transcription:
+    """What `transcribe` returns.
+
+    - `notes`: in the order in which they begin; onsets and offsets in seconds from the begin of what was heard;
+    - `values`: by name, arrays with a column every `step` seconds: `"spectrum"` (bands, columns), what was heard,
+      `"begins"` and `"sounds"` (pitches, columns), how strongly every sound begins and goes on;
+    - `pitches`, `labels`: the MIDI number and the name of every row of the latter two;
+    - `frequencies`: the middles of the bands, in Hz;
+    - `seconds`: how long the sound is; `drums`: whether pitches stand for drums.
+    """
+
+    notes: Sequence[Note]
+    values: Mapping[str, np.ndarray]
+    step: float
+    seconds: float
+    pitches: tuple[int, ...]
+    labels: tuple[str, ...]
+    frequencies: np.ndarray
+    drums: bool
+
+    def to_midi(self, path: str | PathLike[str]) -> None:
+        """Write the notes as a MIDI file, exact to the millisecond."""
+        write_midi(path, self.notes, drums=self.drums)
+
+    def __repr__(self) -> str:
+        return f"Transcription({len(self.notes)} notes in {self.seconds:.4g} s)"
+
+
+def transcribe(
+    sound: str | PathLike[str] | Any,
+    *,
+    sample_rate: float | None = None,
+    model: str | NoteTemplates | DrumTemplates | Listener = "piano",
+    start: float = 0.0,
+    duration: float | None = None,
+    threshold: float | None = None,
+    progress: bool | None = None,
+) -> Transcription:
+    """The notes of a recording, with onsets, offsets, pitches and strengths.
+
+    - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels);
+    - sample_rate: samples per second of samples given directly;
+    - model: "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`, `load_drums`;
+    - start, duration: the part to take, in seconds; duration None: to the end;
+    - threshold: what counts as a note, relative to the typical strength of notes; None: that of the templates;
+    - progress: show a bar; None: when standard error is a terminal.
+
+    Long recordings are heard in overlapping windows, so that memory hardly grows with their length.
+    """
+    listener = _listener(model, threshold)
+    recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
+    windows = recording.windows()
+    loudest = _loudest(recording, windows, listener)
+    with make_bar(progress) as bar:
+        if loudest.sample > SILENT and recording.seconds > SHORT:
+            pieces = list(_pieces(recording, windows, listener, loudest, bar))
+        else:
+            pieces = [_silence(recording, listener)]
+    return _read(recording, listener, [np.concatenate(kind, axis=-1) for kind in zip(*pieces, strict=True)])
+
+
+def _listener(model: object, threshold: float | None) -> Listener:
+    if threshold is not None:
+        check_positive(threshold, "threshold")
+    known = {"piano": piano_templates, "drums": drum_templates}
+    if isinstance(model, str) and model in known:
+        model = known[model]()
+    if isinstance(model, NoteTemplates):
+        return NoteMachines(model, threshold)
+    if isinstance(model, DrumTemplates):
+        return Drums(model, threshold)
+    if isinstance(model, Listener):
+        return model
+    raise OptionError(
+        f'model must be "piano", "drums", or templates such as pfn.audio.learn_notes returns, found {model!r}. '
+        "Read templates from a file with pfn.audio.load_templates(path)."
+    )
+
+
+class Loudest(NamedTuple):
+    """The largest of a recording: of its bands, and of its samples."""
+
+    band: float
+    sample: float
+
+
+def _loudest(recording: Recording, windows: Sequence[Window], listener: Listener) -> Loudest:
+    bands, most = listener.bands, Loudest(0.0, 0.0)
+    for window in windows:
+        samples = recording.part(window.first, window.last, bands.rate)
+        most = Loudest(*np.maximum(most, (bands.of(samples).max(), np.abs(samples).max(initial=0.0))))
+    return most
+
+
+class Piece(NamedTuple):
+    """What is kept of a window, along time."""
+
+    spectrum: np.ndarray
+    begins: np.ndarray
+    sounds: np.ndarray
+    flux: np.ndarray
+
+
+def _pieces(
+    recording: Recording, windows: Sequence[Window], listener: Listener, loudest: Loudest, bar: Bar
+) -> Iterator[Piece]:
+    run = bar.begin("listening", listener.sweeps * len(windows))
+    for number, window in enumerate(windows):
+
+        def watch(sweeps: int, error: float, done: int = number * listener.sweeps) -> None:
+            bar.advance(run, done + sweeps, error)
+
+        last = number + 1 == len(windows)
+        spectra = listener.bands.of(recording.part(window.begin, window.end, listener.bands.rate)) / loudest.band
+        heard = listener.hear(spectra, watch)
+        flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample)
+        kept, fine = (_kept(window, step, last=last) for step in (listener.bands.step, FLUX_HOP / FLUX_RATE))
+        # Single precision, and half of it for what is only looked at: an hour of values is then about 250 MB.
+        yield Piece(
+            spectra[:, kept].astype(np.float16),
+            delayed(heard.begins, listener.early)[:, kept].astype(np.float32),
+            heard.sounds[:, kept].astype(np.float16),
+            flux[fine].astype(np.float32),
+        )
+    bar.end(run)
+
+
+def _silence(recording: Recording, listener: Listener) -> Piece:
+    """What is heard where nothing is."""
+    columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
+    nothing = np.zeros((len(listener.pitches), columns), np.float32)
+    return Piece(np.zeros((len(listener.bands.weights), columns), np.float16), nothing, nothing, np.zeros(1))
+
+
+def _kept(window: Window, step: float, *, last: bool) -> slice:
+    first = round((window.first - window.begin) / step)
+    return slice(first, None if last else first + round((window.last - window.first) / step))
+
+
+def _read(recording: Recording, listener: Listener, values: Sequence[np.ndarray]) -> Transcription:
+    spectrum, begins, sounds, flux = values
+    found, step = events(begins, listener.reading), listener.bands.step
+    onsets = moved(found.columns * step, flux, FLUX_HOP / FLUX_RATE)
+    ends = np.maximum(_ends(found, sounds) * step, onsets + step)
+    notes = sorted(
+        Note(
+            float(onset), float(min(end, max(recording.seconds, onset + step))), listener.pitches[row], float(strength)
+        )
+        for onset, end, row, strength in zip(onsets, ends, found.rows, found.strengths, strict=True)
+    )
+    return Transcription(
+        notes=tuple(notes),
+        values={"spectrum": spectrum, "begins": begins, "sounds": sounds},
+        step=step,
+        seconds=recording.seconds,
+        pitches=listener.pitches,
+        labels=listener.labels,
+        frequencies=listener.bands.frequencies,
+        drums=listener.drums,
+    )
+
+
+def _ends(found: Events, sounds: np.ndarray) -> np.ndarray:
+    """The slice at which every event is over: little is left of it, or the same sound begins again."""
+    ends = np.empty(len(found.rows))
+    following: dict[int, int] = {}
+    for place in range(len(found.rows) - 1, -1, -1):
+        row, column = int(found.rows[place]), int(found.columns[place])
+        limit = following.get(row, sounds.shape[1])
+        following[row] = column
+        level = sounds[row, column:limit].astype(float)
+        peak = int(level.argmax())
+        released = level[peak:] < RELEASED * level[peak]
+        ends[place] = column + peak + (int(released.argmax()) if released.any() else len(released))
+    return ends

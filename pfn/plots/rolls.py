@@ -1,0 +1,117 @@
+"""Piano rolls: notes over the spectrum they were heard in, and the true notes beside them."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.patches import Patch, Rectangle
+
+from pfn.audio import Note, Transcription
+from pfn.errors import DataError
+from pfn.plots.heatmaps import colours
+from pfn.plots.pictures import Picture, picture_and_axes
+
+SIZE = (9.0, 4.0)
+SEMITONES = 3
+"""Rows of the spectrum to a semitone."""
+
+MOST_COLUMNS = 2000
+"""Columns of the spectrum that are drawn; more would not be seen."""
+
+FOUND, TRUE = "#7fd4ff", "#ffffff"
+HIGH, LOW = 0.36, 0.2
+"""Half the height, in semitones, of a true note, an outline, and of one that was found."""
+
+
+def piano_roll(
+    found: Transcription,
+    truth: Iterable[Note] | None = None,
+    *,
+    start: float = 0.0,
+    duration: float | None = None,
+    ax: Axes | None = None,
+    colormap: str = "hot",
+) -> Picture:
+    """The notes that were found, filled, over the spectrum that was heard; the true ones, if given, as outlines.
+
+    - found: what `pfn.audio.transcribe` returned;
+    - truth: notes, such as `pfn.audio.read_notes` returns;
+    - start, duration: the part to show, in seconds; duration None: to the end;
+    - ax, colormap: as for `image`.
+    """
+    if not isinstance(found, Transcription):
+        raise DataError(f"piano_roll needs what pfn.audio.transcribe returns, found {type(found).__name__}.")
+    end = found.seconds if duration is None else start + duration
+    figure, axes = picture_and_axes(ax, SIZE)
+    rows = found.labels if found.drums else None
+    if rows is None:
+        _draw_spectrum(axes, found, start, end, colormap)
+    else:
+        _draw_activity(axes, found, start, end, colormap)
+    _draw_notes(axes, found, found.notes, filled=True)
+    if truth is not None:
+        _draw_notes(axes, found, list(truth), filled=False)
+        names = [Patch(color=FOUND, label="found"), Patch(edgecolor=TRUE, facecolor="none", label="true")]
+        axes.legend(handles=names, loc="upper right", fontsize="x-small", facecolor="black", labelcolor="white")
+    axes.set_xlim(start, end)
+    axes.set_xlabel("seconds", fontsize="small")
+    axes.tick_params(length=2, labelsize="small")
+    return figure
+
+
+def _draw_spectrum(axes: Axes, found: Transcription, start: float, end: float, colormap: str) -> None:
+    """Bands at the pitches of their frequencies, an octave to a tick."""
+    lowest, highest = _range(found)
+    pitches = np.arange(lowest, highest + 1, 1 / SEMITONES)
+    heard = 69 + 12 * np.log2(found.frequencies / 440)
+    shown = _columns(found, "spectrum", start, end)
+    rows = np.stack([np.interp(pitches, heard, column) for column in shown.T.astype(float)], axis=1)
+    axes.imshow(
+        rows,
+        cmap=colours(colormap),
+        aspect="auto",
+        origin="lower",
+        extent=(start, end, lowest - 0.5 / SEMITONES, pitches[-1] + 0.5 / SEMITONES),
+        vmin=0,
+    )
+    ticks = [pitch for pitch in found.pitches if lowest <= pitch <= highest and pitch % 12 == 0]
+    axes.set_yticks(ticks, [f"C{pitch // 12 - 1}" for pitch in ticks])
+    axes.set_ylim(lowest - 1, highest + 1)
+
+
+def _draw_activity(axes: Axes, found: Transcription, start: float, end: float, colormap: str) -> None:
+    """How strongly every drum sounds, one row each."""
+    rows = _columns(found, "sounds", start, end).astype(float)
+    rows /= np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    count = len(found.pitches)
+    axes.imshow(rows, cmap=colours(colormap), aspect="auto", origin="lower", extent=(start, end, -0.5, count - 0.5))
+    axes.set_yticks(range(count), found.labels)
+
+
+def _columns(found: Transcription, name: str, start: float, end: float) -> np.ndarray:
+    first, last = (round(second / found.step) for second in (start, end))
+    values = found.values[name][:, first : max(last, first + 1)]
+    return values[:, :: max(1, values.shape[1] // MOST_COLUMNS)]
+
+
+def _range(found: Transcription) -> tuple[int, int]:
+    """From which pitch to which: what was found, an octave around it, and never less than three octaves."""
+    played = [note.pitch for note in found.notes] or [60]
+    lowest, highest = min(played) - 12, max(played) + 12
+    middle = (lowest + highest) // 2
+    lowest, highest = min(lowest, middle - 18), max(highest, middle + 18)
+    return max(lowest, min(found.pitches)), min(highest, max(found.pitches))
+
+
+def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, filled: bool) -> None:
+    half = LOW if filled else HIGH
+    places = {pitch: place for place, pitch in enumerate(found.pitches)} if found.drums else None
+    boxes = [
+        Rectangle((note.onset, place - half), note.offset - note.onset, 2 * half)
+        for note in notes
+        for place in [note.pitch if places is None else places.get(note.pitch)]
+        if place is not None
+    ]
+    inside, outline = (FOUND, "none") if filled else ("none", TRUE)
+    axes.add_collection(PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline))

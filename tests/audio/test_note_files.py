@@ -1,0 +1,80 @@
+import mido
+import pytest
+
+import pfn
+from pfn.audio import Note, read_notes, read_score, write_midi
+
+NOTES = [Note(0.0, 0.5, 60, 1.0), Note(0.25, 1.125, 64, 0.5), Note(0.5, 0.75, 60, 0.25)]
+
+
+def test_notes_come_back_from_midi_exact_to_the_millisecond(tmp_path):
+    write_midi(tmp_path / "tune.mid", NOTES)
+    for found, written in zip(read_notes(tmp_path / "tune.mid"), NOTES, strict=True):
+        assert found[:3] == pytest.approx(written[:3], abs=5e-4)
+        assert found.strength == pytest.approx(written.strength, abs=5e-3)
+
+
+def test_times_are_those_that_mido_computes_with_changes_of_tempo(tmp_path):
+    tempos = mido.MidiTrack(
+        [mido.MetaMessage("set_tempo", tempo=400_000), mido.MetaMessage("set_tempo", tempo=900_000, time=96)]
+    )
+    flute = mido.MidiTrack(
+        [
+            mido.MetaMessage("track_name", name="flute"),
+            mido.Message("note_on", note=72, velocity=64, time=48),
+            mido.Message("note_on", note=72, velocity=0, time=96),
+        ]
+    )
+    bass = mido.MidiTrack(
+        [mido.Message("note_on", note=40, velocity=127, time=96), mido.Message("note_off", note=40, time=96)]
+    )
+    mido.MidiFile(ticks_per_beat=96, tracks=[tempos, flute, bass]).save(tmp_path / "duo.mid")
+    score = read_score(tmp_path / "duo.mid")
+    assert set(score) == {"flute", "duo"}
+    assert score["flute"][0] == pytest.approx((0.2, 0.4 + 0.45, 72, 64 / 127))
+    assert score["duo"][0] == pytest.approx((0.4, 0.4 + 0.9, 40, 1.0))
+    now, times = 0.0, []
+    for message in mido.MidiFile(tmp_path / "duo.mid"):
+        now += message.time
+        times += [now] if message.type.startswith("note") else []
+    found = read_notes(tmp_path / "duo.mid")
+    assert sorted(times) == pytest.approx(sorted(time for note in found for time in note[:2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "onset_s,offset_s,midi_pitch,velocity\n0.5,1.0,60,127\n0,0.5,62,0\n"),
+        ("a.tsv", "# onset,offset,note,velocity\n0.5\t1.0\t60.0\t127\n0\t0.5\t62.0\t0\n"),
+    ],
+)
+def test_tables(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert read_notes(tmp_path / name) == [Note(0.0, 0.5, 62, 0.0), Note(0.5, 1.0, 60, 1.0)]
+    assert list(read_score(tmp_path / name)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"begin,end\n1,2\n", "must name onset, offset and pitch"),
+        ("a.csv", b"onset,offset,pitch\n1,2,C\n", "line 2: expected numbers"),
+        ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"\xff\xfe\x00", "expected a table of notes as text"),
+        ("a.mid", b"do re mi", "expected a MIDI file"),
+        ("a.mp3", b"", "must end in .mid, .midi, .csv or .tsv, found .mp3"),
+    ],
+)
+def test_files_that_are_no_notes(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(pfn.FileError, match=message):
+        read_notes(tmp_path / name)
+
+
+def test_places_that_cannot_be(tmp_path):
+    with pytest.raises(pfn.FileError, match="expected a file of notes, found nothing"):
+        read_notes(tmp_path / "none.mid")
+    with pytest.raises(pfn.FileError, match="must end in .mid"):
+        write_midi(tmp_path / "a.txt", NOTES)
+    with pytest.raises(pfn.FileError, match="cannot be written"):
+        write_midi(tmp_path / "none" / "a.mid", NOTES)

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+import soundfile
+
+import pfn
+from pfn.audio import Heard, NoteTemplates, Sound, isolated_templates, load_templates, piano_templates, transcribe
+from pfn.audio.recordings import open_recording
+from tests.audio.notes import melody, note
+
+RATE = 16_000
+PITCHES = (60, 64, 67)
+TUNE = melody(PITCHES, each=0.5, rate=RATE)
+
+
+def pitches(found):
+    return [note.pitch for note in found.notes]
+
+
+def onsets(found):
+    return np.array([note.onset for note in found.notes])
+
+
+@pytest.fixture(scope="module")
+def heard():
+    return transcribe(TUNE, sample_rate=RATE)
+
+
+def test_a_tune_that_begins_at_once(heard):
+    assert pitches(heard) == list(PITCHES)
+    np.testing.assert_allclose(onsets(heard), [0, 0.5, 1], atol=0.03)
+    assert all(0.3 < note.offset - note.onset < 1.2 and 0 < note.strength <= 1 for note in heard.notes)
+
+
+def test_values_have_a_column_for_every_slice(heard):
+    columns = int(np.ceil(heard.seconds / heard.step)) + 1
+    assert heard.values["spectrum"].shape == (273, columns)
+    assert heard.values["begins"].shape == heard.values["sounds"].shape == (88, columns)
+    assert (len(heard.pitches), heard.labels[60 - 21], heard.drums) == (88, "C4", False)
+    row = heard.values["begins"][60 - 21]
+    assert row.argmax() * heard.step < 0.1
+
+
+def test_midi_file_has_the_notes(heard, tmp_path):
+    heard.to_midi(tmp_path / "tune.mid")
+    for found, written in zip(pfn.audio.read_notes(tmp_path / "tune.mid"), heard.notes, strict=True):
+        np.testing.assert_allclose(found[:3], written[:3], atol=1e-3)
+        assert found.strength == pytest.approx(written.strength, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate"),
+    [(np.column_stack([TUNE, -TUNE]), RATE), (1e-3 * TUNE, RATE), (np.repeat(TUNE, 12), 12 * RATE)],
+    ids=["stereo in antiphase", "soft", "192 kHz"],
+)
+def test_the_same_notes_however_it_was_recorded(samples, rate):
+    found = transcribe(samples, sample_rate=rate)
+    assert pitches(found) == list(PITCHES)
+    np.testing.assert_allclose(onsets(found), [0, 0.5, 1], atol=0.03)
+
+
+def test_clipping_does_not_hide_notes():
+    assert set(PITCHES) <= set(pitches(transcribe(np.clip(8 * TUNE, -1, 1), sample_rate=RATE)))
+
+
+@pytest.mark.parametrize("model", ["piano", "drums"])
+@pytest.mark.parametrize("samples", [np.zeros(RATE), np.ones(1), np.full((1, 2), 0.5).T], ids=["silence", "one", "two"])
+def test_where_nothing_can_be_heard_there_are_no_notes(samples, model, tmp_path):
+    found = transcribe(samples, sample_rate=RATE, model=model)
+    assert found.notes == ()
+    found.to_midi(tmp_path / "nothing.mid")
+    assert pfn.audio.read_notes(tmp_path / "nothing.mid") == []
+
+
+def test_files(tmp_path):
+    soundfile.write(tmp_path / "tune.flac", np.column_stack([TUNE, TUNE]), RATE)
+    found = transcribe(tmp_path / "tune.flac", start=0.4, duration=0.5)
+    assert 64 in pitches(found)
+    assert found.seconds == 0.5
+    (tmp_path / "text.wav").write_text("do re mi")
+    with pytest.raises(pfn.FileError, match=r"text\.wav: expected a sound file"):
+        transcribe(tmp_path / "text.wav")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "violin"}, "model must be .*found 'violin'"),
+        ({"threshold": 0}, "threshold must be greater than 0"),
+        ({"sample_rate": None}, "sample_rate must be given with samples"),
+        ({"sample_rate": -1}, "sample_rate must be"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(pfn.OptionError, match=message):
+        transcribe(TUNE, **{"sample_rate": RATE, **options})
+
+
+class Counter:
+    """Hears in its one row which of the slices of an hour it is given, without listening."""
+
+    pitches, labels, sweeps, early, drums = (60,), ("C4",), 1, 0, False
+    bands, reading = pfn.audio.machines.note_bands(), pfn.audio.onsets.Reading(0.5, around=0, apart=3)
+
+    def __init__(self):
+        self.longest = 0
+
+    def hear(self, spectra, watch):
+        watch(1, 0.0)
+        self.longest = max(self.longest, spectra.shape[1])
+        rises = np.maximum(np.diff(spectra.sum(axis=0), prepend=0.0), 0)[None]
+        return Heard(rises, rises)
+
+
+def test_long_recordings_are_heard_in_windows_that_fit_together():
+    seconds = 150
+    clicks = np.zeros(seconds * RATE)
+    places = np.arange(1, seconds, 7) * RATE
+    for place in places:
+        clicks[place : place + 400] = note(69, 400 / RATE, RATE)
+    model = Counter()
+    found = transcribe(clicks, sample_rate=RATE, model=model)
+    np.testing.assert_allclose(onsets(found), places / RATE, atol=0.03)
+    assert model.longest * model.bands.step < 61
+
+
+def test_parts_of_a_recording_do_not_depend_on_where_it_is_cut(tmp_path):
+    rng = np.random.default_rng(0)
+    samples = 0.1 * rng.standard_normal((3 * 44_100, 2))
+    soundfile.write(tmp_path / "noise.wav", samples, 44_100, subtype="FLOAT")
+    recording = open_recording(tmp_path / "noise.wav")
+    whole, part = recording.part(-1.0, 3.5, RATE), recording.part(1.0, 2.0, RATE)
+    assert whole.shape == (4.5 * RATE, 2)
+    assert not whole[: RATE - 100].any()
+    assert not whole[-RATE // 2 + 200 :].any()
+    np.testing.assert_allclose(part[50:-50], whole[2 * RATE : 3 * RATE][50:-50], atol=1e-4)
+
+
+def test_templates_of_your_own(tmp_path):
+    sounds = {pitch: Sound(note(pitch, 1.5, RATE), RATE) for pitch in (60, 66)}
+    made = isolated_templates(sounds, pitches=range(59, 69))
+    made.save(tmp_path / "mine.safetensors")
+    again = load_templates(tmp_path / "mine.safetensors")
+    assert isinstance(again, NoteTemplates)
+    np.testing.assert_array_equal(again.attack, made.attack)
+    found = transcribe(TUNE, sample_rate=RATE, model=again)
+    assert pitches(found) == list(PITCHES)
+    with pytest.raises(pfn.DataError, match="notes must map MIDI pitches"):
+        isolated_templates({})
+
+
+def test_templates_that_come_with_the_package():
+    templates = piano_templates()
+    assert templates.pitches == tuple(range(21, 109))
+    frequencies = pfn.audio.machines.note_bands().frequencies
+    for pitch in (45, 57, 69):  # where the fundamental is the strongest of the partials or near it
+        peak = frequencies[templates.decay[:, pitch - 21].argmax()]
+        ratio = peak / (440 * 2 ** ((pitch - 69) / 12))
+        assert ratio == pytest.approx(round(ratio), abs=0.1)
+    assert ((templates.fade > 0.8) & (templates.fade < 1)).all()
