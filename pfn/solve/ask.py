@@ -14,7 +14,7 @@ from pfn.engines import choose_engine, is_installed
 from pfn.errors import FileError, OptionError
 from pfn.network import Network
 from pfn.solve.batches import Batches
-from pfn.solve.common import as_dtype
+from pfn.solve.common import ITERATIONS, as_dtype
 from pfn.solve.data import Observations, check_observations
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
@@ -27,8 +27,6 @@ from pfn.solve.result import Result, Unique
 from pfn.solve.start import named_initial
 from pfn.solve.weights import checked_weights
 
-# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
-ITERATIONS = 1000
 ENGINES = ("numpy", "jax", "auto")
 
 

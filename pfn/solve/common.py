@@ -1,4 +1,4 @@
-"""Checks of options that several questions have in common."""
+"""Options that several questions have in common."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from pfn.errors import OptionError
 
+# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
+ITERATIONS = 1000
 DTYPES = ("float64", "float32")
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from pfn.exact import Deadline, distinct, solve
 from pfn.network import Network
 from pfn.solve import exact_run
-from pfn.solve.ask import ITERATIONS, make_request, make_result
+from pfn.solve.ask import make_request, make_result
+from pfn.solve.common import ITERATIONS
 from pfn.solve.exact import Exact
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
