@@ -6,8 +6,7 @@ from typing import Any
 from pfn.errors import OptionError
 from pfn.network import Network, Parameter
 from pfn.solve.batches import Batches
-from pfn.solve.common import ITERATIONS
-from pfn.solve.request import Method
+from pfn.solve.request import ITERATIONS, Method
 from pfn.solve.result import Result
 
 METHODS = ("propagate", "substitute")

@@ -11,8 +11,8 @@ from pfn.engines import Problem, Stretch
 from pfn.engines.window import WindowRun
 from pfn.errors import NumericalError, OptionError
 from pfn.network import Network, Parameter, Variable
-from pfn.solve.common import as_dtype
 from pfn.solve.data import Observations, find
+from pfn.solve.dtypes import as_dtype
 from pfn.solve.methods import Propagate
 from pfn.solve.start import Start, named_initial
 from pfn.updates import DIVERGENCES

@@ -1,4 +1,4 @@
-"""Options that several questions have in common."""
+"""In what is computed."""
 
 from typing import Any
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from pfn.errors import OptionError
 
-# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
-ITERATIONS = 1000
 DTYPES = ("float64", "float32")
 
 
