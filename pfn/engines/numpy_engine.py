@@ -66,16 +66,10 @@ class NumpyRun:
 
     def _fill(self) -> None:
         """Copy the starting values in."""
-        for name, array in self._arrays.items():
-            if name not in self._fixed:
-                fill(array, name, self._problem.start[name], self._layout)
+        for name in self._arrays.keys() - self._fixed.keys():
+            fill(self._arrays[name], name, self._problem.start[name], self._layout)
         for unit in self._units:
-            for parameter in unit.parameters:
-                value = self._problem.start[parameter.name]
-                if unit.pattern is not None:
-                    unit.values[:] = value.data
-                else:
-                    unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
+            unit.start(self._problem.start)
 
     def _make_equations(self) -> None:
         together = [e for batch in self._batches for e in batch]
@@ -257,13 +251,12 @@ class NumpyRun:
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now; no sweep can follow."""
         found: dict[str, Statistics] = {}
-        for step in self._problem.schedule.up:
+        for step in (step for step in self._problem.schedule.up if step.action == "left update"):
             units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
-            if step.action == "left update" and units:
-                for name in step.equations:
-                    self._equations[name].add_statistics(units, sparseness[name])
-                for unit in units:
-                    found |= unit.statistics()
+            for name in step.equations if units else ():
+                self._equations[name].add_statistics(units, sparseness[name])
+            for unit in units:
+                found |= unit.statistics()
         return found
 
     def variable(self, name: str) -> list[Any]:

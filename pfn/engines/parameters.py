@@ -58,6 +58,15 @@ class Unit:
         self._extra: np.ndarray | None = None
         self._started: set[str] = set()
 
+    def start(self, matrices: Mapping[str, Any]) -> None:
+        """Take the values of the parameters from these matrices."""
+        for parameter in self.parameters:
+            value = matrices[parameter.name]
+            if self.pattern is not None:
+                self.values[:] = value.data
+            else:
+                self.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
+
     def columns(self, parameter: Parameter) -> slice:
         """Where a parameter lies in the matrix."""
         before = self.parameters[: self.parameters.index(parameter)]

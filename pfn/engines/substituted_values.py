@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from pfn.compiler.substitution import Substitution
 from pfn.engines.fixed import fixed_variables, held_variables
@@ -28,7 +27,8 @@ class SubstitutedValues:
         self._allocate()
         for name, array in self.hidden.items():
             fill(array, name, problem.start[name], self.layout)
-        self._take_parameters(problem.start)
+        for unit in self.units:
+            unit.start(problem.start)
         self.arrays: dict[str, Any] = self._fixed | self.hidden
         self._held = held_variables(problem, self.layout, self.hidden)
         self._mark()
@@ -46,15 +46,6 @@ class SubstitutedValues:
         }
         for unit in self.units:
             unit.take(self.state.arrays[f"unit {unit.name}"])
-
-    def _take_parameters(self, matrices: Mapping[str, Any]) -> None:
-        for unit in self.units:
-            for parameter in unit.parameters:
-                value = matrices[parameter.name]
-                if unit.pattern is not None:
-                    unit.values[:] = value.data
-                else:
-                    unit.matrix(parameter)[...] = value.toarray() if sp.issparse(value) else value
 
     def _mark(self) -> None:
         """By variable, which entries are `eliminated`, and which are `free`: hidden, touched and not eliminated."""
@@ -89,7 +80,8 @@ class SubstitutedValues:
         levels.fit_levels(rounds, {equation.name: 0.0 for equation in self._plan.network.factorizations})
         for name in self._plan.free:
             fill(self.hidden[name], name, [np.nan_to_num(values) for values in levels.variable(name)], self.layout)
-        self._take_parameters({p.name: levels.parameter(p.name) for unit in self.units for p in unit.parameters})
+        for unit in self.units:
+            unit.start({p.name: levels.parameter(p.name) for p in unit.parameters})
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

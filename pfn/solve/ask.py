@@ -14,21 +14,19 @@ from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
 from pfn.errors import FileError, OptionError
 from pfn.network import Network
 from pfn.solve.batches import Batches
-from pfn.solve.common import as_dtype
 from pfn.solve.data import Observations, check_is_network, check_observations
+from pfn.solve.dtypes import as_dtype
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
 from pfn.solve.online_options import check_batches
 from pfn.solve.progress import Bar, make_bar
 from pfn.solve.ramps import check_count, check_number
-from pfn.solve.request import Answer, Callback, Method, Request
+from pfn.solve.request import ITERATIONS, Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
 from pfn.solve.start import named_initial
 from pfn.solve.weights import checked_weights
 
-# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
-ITERATIONS = 1000
 ENGINES = ("numpy", "jax", "auto")
 PRECISIONS = ("full", "tf32")
 

@@ -14,6 +14,9 @@ from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
 from pfn.solve.statistics import Memory
 
+# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
+ITERATIONS = 1000
+
 Callback = Callable[[int, Mapping[str, Any]], object]
 
 

@@ -11,12 +11,27 @@ from pfn.engines import Problem, Stretch
 from pfn.engines.window import WindowRun
 from pfn.errors import NumericalError, OptionError
 from pfn.network import Network, Parameter, Variable
-from pfn.solve.common import as_dtype
 from pfn.solve.data import Observations, find
+from pfn.solve.dtypes import as_dtype
 from pfn.solve.methods import Propagate
 from pfn.solve.start import Start, named_initial
 from pfn.updates import DIVERGENCES
 from pfn.updates.momentum import steps_after
+
+
+def _context(network: Network) -> int:
+    """How many slices equations reach over, besides one; a window needs as many that keep their values."""
+    lags = [child.lag for e in network.factorizations for child in e.children]
+    for equation in network.factorizations:
+        for term in equation.terms:
+            length = 1 if term.window is None else term.window.length
+            if length is None:
+                raise OptionError(
+                    f"{equation.name}: {equation}: {term} reaches back to the first slice, which no window holds. "
+                    f"Give the decay a length, or write it as an equation of its own, y[t] from y[t - 1]."
+                )
+            lags.append(term.slice.lag - length + 1)
+    return max(lags) - min(*lags, 0)
 
 
 class Window:
@@ -34,8 +49,7 @@ class Window:
         self._network, self._method, self._size, self._sweeps = network, method, size, sweeps
         self._generator = np.random.default_rng(seed)
         self._parameters = self._known(initial)
-        lags = [piece.lag for e in network.factorizations for piece in (*e.children, *e.parents)]
-        self.context = max(lags) - min(*lags, 0)
+        self.context = _context(network)
         self._values = {v.name: np.empty((v.size, 0), self.dtype) for v in network.variables}
         self._before, self._observed = dict(self._values), dict(self._values)
         self._steps = 0  # sweeps since the momentum began or the divergence rose

@@ -50,7 +50,7 @@ def test_of_all_paths_the_best_few(seed):
     hidden = np.full(observed.shape, np.nan)
     noise = Noise(hidden, observed, system.mask(["x"]), np.full(observed.shape, -1), system.mask(["h"]).astype(float))
     question = Question(system.matrix, system.times, noise, system.slices)
-    asked = Asked(hidden, None, 1e-9, 1e-7, rng, Deadline())
+    asked = Asked(hidden, None, 1e-9, 1e-7, 1.0, rng, Deadline())
     entry = 3 * level**2
     found = Piece(question, np.ones(observed.shape), Price(entry, level), asked).explained()
     for part in found:

@@ -191,3 +191,14 @@ def test_a_bare_frame_needs_one_bottom_variable() -> None:
 def test_numbers_too_large() -> None:
     with pytest.raises(pfn.NumericalError, match="eq1: the values became infinite with frame 0"):
         pfn.stream(ECHO, dtype="float32").push(np.full(6, 3e38))
+
+
+def test_a_window_holds_all_that_a_decay_reaches() -> None:
+    x, h, W = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Parameter("W", np.eye(2))
+    network = pfn.Network(pfn.Factorization(x[t], W @ pfn.decay(h[t - 1], 0.5, 4)))
+    with pytest.raises(pfn.OptionError, match="window must have at least 5 slices"):
+        pfn.stream(network, window=4)
+    pfn.stream(network, window=5)
+    endless = pfn.Network(pfn.Factorization(x[t], W @ pfn.decay(h[t], 0.5)))
+    with pytest.raises(pfn.OptionError, match=r"reaches back to the first slice.*Give the decay a length"):
+        pfn.stream(endless)

@@ -1,4 +1,4 @@
-"""Checks of options that several questions have in common."""
+"""In what is computed."""
 
 from typing import Any
 
