@@ -10,7 +10,7 @@ from pfn import t
 
 ROWS, NOTES, FRAMES, ATTACK = 273, 88, 1900, 10
 LENGTHS = (4, 8, 16, 32, 64, 128, np.inf)
-SWEEPS = 20
+SWEEPS = 80
 
 
 def main(rounds: int) -> None:
@@ -91,5 +91,5 @@ def rows_of(times: dict[str, float], base: str) -> dict[str, tuple[str, str]]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     main(parser.parse_args().rounds)
