@@ -110,7 +110,7 @@ class Piece:
     def _other_groups(self, choice: Choice) -> Iterator[Numbers]:
         """Begin anew with a part and all that have something in common with it."""
         groups = {tuple(other for other in choice.parts if self._meet(number, other)) for number in choice.parts}
-        for group in sorted(group for group in groups if len(group) > 1):
+        for group in sorted(groups):
             others = tuple(number for number in choice.parts if number not in group)
             left = self._left(choice, group)
             for at_once in (1, 2):
