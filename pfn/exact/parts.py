@@ -81,10 +81,11 @@ class Piece:
         least = GAIN * self._price.entry
         best = self._pool.best([self._look(self._values)])
         while True:
-            better = self._pool.best([best.parts, *self._other_ones(best)])
-            if better.cost >= best.cost - least:
-                better = self._pool.best([best.parts, *self._other_twos(best)])
-            if better.cost >= best.cost - least:
+            for others in (self._other_ones, self._other_twos, self._other_groups):
+                better = self._pool.best([best.parts, *others(best)])
+                if better.cost < best.cost - least:
+                    break
+            else:
                 return [self.parts[number] for number in best.parts]
             best = better
 
@@ -106,6 +107,15 @@ class Piece:
             for number in group:
                 yield self._in_place(choice, group, magnitudes[number], 2)
 
+    def _other_groups(self, choice: Choice) -> Iterator[Numbers]:
+        """Begin anew with a part and all that have something in common with it."""
+        groups = {tuple(other for other in choice.parts if self._meet(number, other)) for number in choice.parts}
+        for group in sorted(groups):
+            others = tuple(number for number in choice.parts if number not in group)
+            left = self._left(choice, group)
+            for at_once in (1, 2):
+                yield others + self._look(left, at_once)
+
     def _in_place(self, choice: Choice, group: Numbers, magnitude: float, at_once: int) -> Numbers:
         """The choice with others in place of a group of parts."""
         others = tuple(number for number in choice.parts if number not in group)
@@ -123,12 +133,12 @@ class Piece:
                 left -= magnitude * self.parts[number][self._seen]
         return left
 
-    def _look(self, values: np.ndarray) -> Numbers:
+    def _look(self, values: np.ndarray, at_once: int = 1) -> Numbers:
         """Parts of every magnitude."""
         found: Numbers = ()
         magnitude = float(values.max(initial=0.0))
         while magnitude > WEAKEST * self._price.level:
-            found += self._seek(values, magnitude, 1)
+            found += self._seek(values, magnitude, at_once)
             magnitude /= FINER
         return found
 
