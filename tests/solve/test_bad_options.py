@@ -91,7 +91,7 @@ def test_not_a_network() -> None:
         ({"acceleration": "nesterov"}, "acceleration must be one of 'momentum', None, found 'nesterov'."),
         ({"acceleration": True}, "acceleration must be one of 'momentum', None, found True."),
         ({"divergence": "l1"}, "divergence must be one of 'kl', 'euclidean', found 'l1'."),
-        ({"start": "zeros"}, "start must be one of 'random', 'levels', found 'zeros'."),
+        ({"start": "zeros"}, "start must be one of 'random', 'levels', 'columns', found 'zeros'."),
         ({"epsilon": -1e-9}, "epsilon must be a number >= 0, found -1e-09."),
         ({"epsilon": 0}, "epsilon must be greater than 0, found 0. The default is small enough."),
         ({"epsilon": "small"}, "epsilon must be a number >= 0, found 'small'."),
