@@ -52,9 +52,12 @@ class Copies:
         return y[start : start + size * len(columns)].reshape(size, len(columns))
 
     @cached_property
-    def sources(self) -> dict[str, np.ndarray]:
-        """By equation, where in y the entries lie that its copies are of: (rows of children and parents, columns)."""
-        return {equation.name: self._sources(equation) for equation in self.network.factorizations}
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """By equation, the rows of its children and parents, and its columns in all sequences."""
+        return {
+            e.name: (e.rows + sum(p.variable.size for p in e.parents), sum(counts[e.name] for counts in self._counts))
+            for e in self.network.factorizations
+        }
 
     def _sources(self, equation: Factorization) -> np.ndarray:
         pieces = (*equation.children, *equation.parents)
@@ -68,10 +71,9 @@ class Copies:
 
     @cached_property
     def source(self) -> np.ndarray:
-        """Where in y the entry of every copy lies, one equation after the other."""
-        return np.concatenate([places.ravel() for places in self.sources.values()])
+        """Where in y the entry of every copy lies, one equation after the other, each (rows, columns)."""
+        return np.concatenate([self._sources(equation).ravel() for equation in self.network.factorizations])
 
-    @cached_property
     def mean(self) -> Any:
         """The matrix that takes all copies to the mean of those of every entry; zero where there are none."""
         shape = (self.entries, self.source.size)

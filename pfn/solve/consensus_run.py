@@ -59,8 +59,8 @@ class ConsensusRun:
         known[-1] = 0.0
         touched = np.bincount(copies.source, minlength=copies.entries) > 0
         self._untouched = ~touched & np.isnan(known)
-        mean = copies.mean.astype(self._request.dtype)
-        return Agreement(copies.source, mean, known, [places.shape for places in copies.sources.values()])
+        mean = copies.mean().astype(self._request.dtype)
+        return Agreement(copies.source, mean, known, [*copies.shapes.values()])
 
     def _planes(self) -> list[Plane]:
         return [Plane(self._matrix(equation)) for equation in self._request.network.factorizations]
@@ -70,13 +70,13 @@ class ConsensusRun:
         dtype = self._request.dtype
         parts = [sp.csr_array(self._parameters[p.name], dtype=dtype) for p in equation.parameters]
         matrix = sp.csr_array(sp.hstack(parts))
-        columns = self._copies.sources[equation.name].shape[1]
+        columns = self._copies.shapes[equation.name][1]
         return matrix if sparse_pays(matrix.shape, matrix.nnz, columns) else matrix.toarray()
 
     def _weights(self, equation: Factorization) -> np.ndarray:
         """How often every column of an equation counts."""
         given = self._request.weights.get(equation.name)
-        return np.ones(self._copies.sources[equation.name].shape[1]) if given is None else np.concatenate(given)
+        return np.ones(self._copies.shapes[equation.name][1]) if given is None else np.concatenate(given)
 
     def _entries(self, start: Mapping[str, Any]) -> np.ndarray:
         """Zero throughout, or what was given with the observations: so a solution that is given stays."""

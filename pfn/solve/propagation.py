@@ -14,8 +14,8 @@ from pfn.updates import DIVERGENCES
 if TYPE_CHECKING:
     from pfn.solve.methods import Propagate
 
-# Rounds of left and right updates per level in the start by levels. With more, the lower levels fit what the upper ones
-# cannot follow (benchmarks/convergence.py: section 6 takes longer with 30, and one start of twenty never gets there).
+# Rounds of left and right updates per level in the start by levels. On section 6 all of twenty seeds are then at 0.156
+# in 61 sweeps, half of them in 48. With 30 it is 43 for half of them, but one is not there after 75; 12 take 66.
 LEVEL_ROUNDS = 15
 
 
