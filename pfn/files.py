@@ -132,7 +132,7 @@ def network_to_json(network: Network) -> dict[str, Any]:
 def _form(parameter: Parameter) -> dict[str, Any]:
     """What a parameter has beyond a matrix; nothing for most."""
     if isinstance(parameter, Shift):
-        return {"shift": parameter.by}
+        return {"shift": parameter.by}  # its shape says the rest
     return {} if parameter.pattern is None else {"tied": parameter.groups is not None}
 
 
@@ -173,7 +173,7 @@ def network_from_json(content: Mapping[str, Any], arrays: Mapping[str, np.ndarra
 def _parameter(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Parameter:
     name = content["name"]
     if "shift" in content:
-        return Shift(content["shape"][0], content["shift"])
+        return Shift(content["shape"][1], content["shift"], content["shape"][0])
     pattern = matrix_from_arrays(f"pattern/{name}", arrays) if "tied" in content else None
     tied = content.get("tied", False)
     return Parameter(

@@ -113,34 +113,29 @@ def _leaves_columns(equation: Factorization, name: str) -> bool:
 
 
 def _right_updates(network: Network, owners: Mapping[str, Factorization], free: Iterable[str]) -> Iterator[Move]:
-    uses = {name: [e for e in network.factorizations if _is_parent(name, e)] for name in free}
-    for names in _together(network, uses):
-        start = [e for name in names for e in uses[name]]
-        equations = _reached(network, owners, start)
-        yield Move("right update", network.level_of(names[0]), tuple(names), tuple(e.name for e in equations), 1)
+    children = {child.variable.name for e in network.factorizations for child in e.children}
+    reached = {name: {e.name for e in _reached(network, owners, _uses(network, name))} for name in free}
+    tops = [name for name in free if name not in children]
+    for names in [*_meeting(reached, tops), *([name] for name in free if name in children)]:
+        through = set[str]().union(*(reached[name] for name in names))
+        equations = tuple(e.name for e in network.by_level if e.name in through)
+        yield Move("right update", max(map(network.level_of, names)), tuple(names), equations, 1)
 
 
-def _is_parent(name: str, equation: Factorization) -> bool:
-    return any(parent.variable.name == name for parent in equation.parents)
+def _uses(network: Network, name: str) -> list[Factorization]:
+    """The equations in which a variable is a parent."""
+    return [e for e in network.factorizations if any(parent.variable.name == name for parent in e.parents)]
 
 
-def _together(network: Network, uses: Mapping[str, list[Factorization]]) -> list[list[str]]:
-    """The variables of a level that nothing is above share their updates where they share equations.
+def _meeting(reached: Mapping[str, set[str]], tops: Iterable[str]) -> list[list[str]]:
+    """The variables that nothing is above, those together that reach an equation in common.
 
     The cost is linear in all of them, and what rises through the equations below them rises once.
     """
-    children = {child.variable.name for e in network.factorizations for child in e.children}
     groups: list[list[str]] = []
-    for name, equations in uses.items():
-        alike = [
-            group
-            for group in groups
-            if name not in children
-            and group[0] not in children
-            and network.level_of(group[0]) == network.level_of(name)
-            and any(e in equations for other in group for e in uses[other])
-        ]
-        groups = [group for group in groups if group not in alike] + [[*(n for g in alike for n in g), name]]
+    for name in tops:
+        met = [group for group in groups if any(reached[name] & reached[other] for other in group)]
+        groups = [group for group in groups if group not in met] + [[*(n for group in met for n in group), name]]
     return groups
 
 

@@ -1,57 +1,22 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block, Unit
+from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch, row_blocks
 from pfn.engines.windows import window_of
-from pfn.network import Factorization, Parameter
+from pfn.network import Factorization
 from pfn.updates import factor, smooth
-from pfn.updates.windows import WindowSums
 
 # How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
 BLOCK_ENTRIES = 1 << 15
-
-
-class ChildPiece(NamedTuple):
-    """A child slice: its variable, its values for the equation's columns, its rows in the stack."""
-
-    variable: str
-    values: Any  # an array, or a sparse matrix that is observed throughout
-    rows: slice
-
-
-class ParentPiece(NamedTuple):
-    """A parent slice: its variable, its values from column `skip` on, its rows in the stack of parents."""
-
-    variable: str
-    parameter: Parameter
-    values: Any  # an array, or a sparse matrix that is observed throughout
-    rows: slice
-    skip: int
-    cut: np.ndarray | None  # columns whose parent slice lies before the start of its own sequence
-    window: WindowSums | None
-
-    def gather(self, field: np.ndarray) -> np.ndarray:
-        """What the stacked field has for the values of this parent."""
-        if self.cut is not None:
-            field[self.rows, self.cut] = 0
-        part = field[self.rows, self.skip :]
-        return part if self.window is None else self.window.adjoint(part)
-
-
-class ChildBlock(NamedTuple):
-    """Some rows of the child matrix: the children in them, their part of R, a shared buffer of that size."""
-
-    children: list[tuple[np.ndarray, np.ndarray]]  # values, and their rows of the buffer
-    R: np.ndarray
-    buffer: np.ndarray
 
 
 class Equation:
@@ -76,6 +41,7 @@ class Equation:
         self.children = self._children(arrays, layout)
         self.parents = self._parents(arrays, layout)
         self.height = self.parents[-1].rows.stop
+        self._stacked = self.parents
         self._windowed = [piece for piece in self.parents if piece.window is not None]
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
@@ -167,7 +133,7 @@ class Equation:
                 values = values.toarray()
             return smooth(values, sparseness, out=self._stack) if sparseness else values
         stack = self._stack
-        for piece in self.parents:
+        for piece in self._stacked:
             stack[piece.rows, : piece.skip] = 0
             stack[piece.rows, piece.skip :] = piece.window.apply(piece.values) if piece.window else piece.values
             if piece.cut is not None and piece.cut.size:
@@ -177,7 +143,8 @@ class Equation:
     def reconstruct(self, parents: Any) -> np.ndarray:
         """R = W S, into the equation's own buffer."""
         first, *others = self.blocks
-        first.linear.apply(parents[first.rows] if others else parents, self.reconstruction)
+        whole = first.rows == slice(0, self.height)
+        first.linear.apply(parents if whole else parents[first.rows], self.reconstruction)
         for block in others:
             block.linear.apply(parents[block.rows], self._part)
             self.reconstruction += self._part

@@ -53,7 +53,7 @@ class SubstitutedRun:
         """Whether there are equations above those of the bottom, which do not take much more work than these."""
         work = [(name in self._bottom, flow.work) for name, flow in self._flows.items()]
         upper = sum(each for below, each in work if not below)
-        return 0 < upper < MUCH_MORE * sum(each for below, each in work if below)
+        return len(self._bottom) < len(work) and upper < MUCH_MORE * sum(each for below, each in work if below)
 
     def _has_free(self, move: Move) -> bool:
         return any(self._values.free[name].any() for name in move.targets)

@@ -4,17 +4,21 @@ The cost is the divergence of the children that are not eliminated. Its fields A
 children, and what rose from below at eliminated ones, are taken up by Wᵀ and give the update of whatever is above.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import ChildPiece, Equation
+from pfn.engines.direct import Direct, direct_terms
+from pfn.engines.equations import Equation
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit
+from pfn.engines.pieces import ChildPiece, ParentPiece
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch
 from pfn.network import Factorization, Slice
+
+BUFFERS = ("field", "second field", "third field")
 
 
 class Risen(NamedTuple):
@@ -46,30 +50,41 @@ class Rising(Equation):
 
     def connect(self, risen: Mapping[str, Risen], layout: Layout) -> None:
         """Find the places of children and parents in what rises."""
-        self._to = [_place(risen, layout, term.slice, self.columns) for term in self.declared.terms]
+        self._to = {
+            piece.rows.start: risen[piece.variable].view(layout, term.slice, self.columns)
+            for piece, term in zip(self.parents, self.declared.terms, strict=True)
+            if piece.variable in risen
+        }
+        self._direct: list[Direct] = []
 
     def rise(self, A: Any, B: Any, wanted: Collection[str], settled: Collection[str] = ()) -> None:
         """Add Wᵀ A to the numerators of the wanted parents, and Wᵀ B to the denominators that are not settled.
 
         Without B, every entry of a column counts as its weight says.
         """
-        places = zip(self.parents, self._to, strict=True)
-        pieces = [(piece, to) for piece, to in places if to is not None and piece.variable in wanted]
-        if not pieces:
-            return
-        field = self._adjoint(A, self._stack)
-        for piece, to in pieces:
-            np.add(to.numerator, piece.gather(field), out=to.numerator)
-        due = [(piece, to) for piece, to in pieces if piece.variable not in settled]
-        if not due:
-            return
-        if B is None:
-            sums = np.concatenate([block.linear.column_sums() for block in self.blocks])
-            np.multiply.outer(sums, self.counts, out=field)
-        else:
-            self._adjoint(B, field)
-        for piece, to in due:
-            np.add(to.denominator, piece.gather(field), out=to.denominator)
+        for piece, found in self._risen(A, wanted):
+            total = self._to[piece.rows.start].numerator
+            np.add(total, found, out=total)
+        for piece, found in self._risen(B, {*wanted} - {*settled}):
+            total = self._to[piece.rows.start].denominator
+            np.add(total, found, out=total)
+
+    def _risen(self, field: Any, wanted: Collection[str]) -> Iterator[tuple[ParentPiece, np.ndarray]]:
+        """What a field of the children has for each wanted parent; without one, what the weights of columns have."""
+        for group in self._direct:
+            if any(piece.variable in wanted for piece in group.pieces):
+                own = np.broadcast_to(self.counts, (self.declared.rows, self.columns)) if field is None else field
+                yield from ((piece, found) for piece, found in group.gather(own) if piece.variable in wanted)
+        stacked = [piece for piece in self._stacked if piece.variable in wanted]
+        if stacked:
+            stack = self._weights_above() if field is None else self._adjoint(field, self._stack)
+            yield from ((piece, piece.gather(stack)) for piece in stacked)
+
+    def _weights_above(self) -> np.ndarray:
+        """Wᵀ times the weights of the columns."""
+        for block in self.blocks:
+            np.multiply.outer(block.linear.column_sums(), self.counts, out=self._stack[block.rows])
+        return self._stack
 
     def add_to(self, units: Collection[Unit], A: Any, B: Any) -> None:
         """Add this equation's part to the numerators and denominators of left updates."""
@@ -85,16 +100,23 @@ class Flow(Rising):
         scratch.want("stack", (self.height, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", self.reconstruction.shape)
+        for name in BUFFERS:
+            scratch.want(name, self.reconstruction.shape)
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         self._stack = scratch.take("stack", (self.height, self.columns))
         if len(self.blocks) > 1:
             self._part = scratch.take("part", self.reconstruction.shape)
+        self._buffers = [scratch.take(name, self.reconstruction.shape) for name in BUFFERS]
 
     def substitute(self, eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
         """Say which entries of which variables are eliminated."""
         self.connect(risen, layout)
+        self._direct = direct_terms(self.declared.terms, self.parents, self.blocks, layout)
+        direct = [piece.rows for group in self._direct for piece in group.pieces]
+        self._stacked = [piece for piece in self.parents if piece.rows not in direct]
+        self.blocks = [block for block in self.blocks if block.rows not in direct]
         self._through: list[tuple[ChildPiece, np.ndarray, Risen]] = []
         for piece, child in zip(self.children, self.declared.children, strict=True):
             if piece.variable in eliminated:
@@ -112,6 +134,16 @@ class Flow(Rising):
         for piece, mask, _ in self._through:
             np.copyto(piece.values, self.reconstruction[piece.rows], where=mask if self.in_cost else True)
 
+    def reconstruct(self, parents: Any) -> np.ndarray:
+        """R = W S, into the equation's own buffer."""
+        if self.blocks:
+            super().reconstruct(parents)
+        else:
+            self.reconstruction[...] = 0
+        for group in self._direct:
+            group.add_to(self.reconstruction)
+        return self.reconstruction
+
     def stacked_children(self) -> np.ndarray:
         """The children, a view of a single one."""
         if len(self.children) == 1:
@@ -122,8 +154,9 @@ class Flow(Rising):
         """A and B at the stacked children; B is left out where it is the weight of the column everywhere."""
         if not self.in_cost and len(self.children) == 1:
             return self._through[0][2]
-        R = self.reconstruction
-        A = self._weighted(self.divergence.numerator_field(self.stacked_children(), R, self.epsilon))
+        R, (room, out, _) = self.reconstruction, self._buffers
+        X = self.stacked_children()
+        A = self._weighted(self.divergence.numerator_field(X, R, self.epsilon, scratch=room, out=out))
         B = None if self.divergence.unit_denominator else self._weighted(R)
         if not self._through:
             return A, B
@@ -140,11 +173,14 @@ class Flow(Rising):
         """The summed squared error and the divergence."""
         if not self.in_cost:
             return 0.0, 0.0
-        error = self.stacked_children() - self.reconstruction
+        error, *scratch = self._buffers
+        np.subtract(self.stacked_children(), self.reconstruction, out=error)
         if self.dead is not None:
             error[:, self.dead] = 0
         weighted = error if self.weights is None else error * self.weights
-        value = self.divergence.value(error, self.reconstruction, self.epsilon, weights=self.weights)
+        value = self.divergence.value(
+            error, self.reconstruction, self.epsilon, weights=self.weights, scratch=(scratch[0], scratch[1])
+        )
         return float(np.vdot(error, weighted)), float(value)
 
 
@@ -165,10 +201,6 @@ class SparseFlow(Rising, SparseChildEquation):
         A, _ = self._fields(self.stacked_parents(), 0.0)
         self._weigh(A, None)
         return A, None
-
-
-def _place(risen: Mapping[str, Risen], layout: Layout, piece: Slice, columns: int) -> Risen | None:
-    return risen[piece.variable.name].view(layout, piece, columns) if piece.variable.name in risen else None
 
 
 def flow_kind(equation: Factorization, arrays: Mapping[str, Any]) -> type[Flow] | type[SparseFlow]:

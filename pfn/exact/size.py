@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pfn.network import Network
+from pfn.network import Network, Window
 
 LINEAR, QUADRATIC = 150, 1200
 """Bytes for every entry of the matrix, measured at most: on tracking scenes of 10⁴ to 10⁷ entries."""
@@ -29,11 +29,16 @@ def size_of(network: Network, length: int, *, quadratic: bool) -> Size:
     rows = entries = 0
     for equation in network.factorizations:
         count = columns.equations[equation.name]
-        filled = sum(_filled(parameter.value, parameter.shape) for parameter in equation.parameters)
+        filled = sum(_filled(t.parameter.value, t.parameter.shape) * _reach(t.window, count) for t in equation.terms)
         rows += count * equation.rows
         entries += count * (equation.rows + filled)
     unknowns = sum(variable.size * len(columns.variables[variable.name]) for variable in network.variables)
     return Size(unknowns, rows, entries, entries * (QUADRATIC if quadratic else LINEAR))
+
+
+def _reach(window: Window | None, count: int) -> int:
+    """How many times a term has each of its parent's components at once, at most."""
+    return 1 if window is None else count if window.length is None else min(window.length, count)
 
 
 def _filled(value: object, shape: tuple[int, int]) -> int:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.network import Factorization, Network, Slice
+from pfn.network import Factorization, Network, Slice, Term, Window
+
+NEGLIGIBLE = 1e-15
+"""Powers of a rate below this change no sum: they are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +106,25 @@ def _one_equation(
         _add(pieces, child, _at_every_time(unit, child, count, columns))
     for term in equation.terms:
         weights = -sp.csr_array(parameters[term.parameter.name], dtype=float)
-        _add(pieces, term.slice, _at_every_time(weights, term.slice, count, columns))
+        block = _at_every_time(weights, term.slice, count, columns)
+        if term.window is not None:
+            block = sp.csr_array(block @ _written_out(term.window, term.slice.variable.size, columns[_name(term)]))
+        _add(pieces, term.slice, block)
     return pieces
+
+
+def _name(term: Term) -> str:
+    return term.slice.variable.name
+
+
+def _written_out(window: Window, size: int, span: range) -> Any:
+    """What is seen of a variable through a window, at each of its times: a band as wide as the window is long."""
+    rates = np.broadcast_to(window.rates, size).astype(float)
+    reach = len(span) if window.length is None else min(window.length, len(span))
+    powers = rates ** np.arange(reach)[:, None]
+    powers = powers[(powers > NEGLIGIBLE).any(axis=1)]
+    bands = [np.tile(power, len(span) - j) for j, power in enumerate(powers)]
+    return sp.csr_array(sp.diags_array(bands, offsets=[-j * size for j in range(len(bands))]))
 
 
 def _add(pieces: dict[str, Any], piece: Slice, block: Any) -> None:

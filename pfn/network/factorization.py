@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from pfn.errors import DeclarationError
+from pfn.network.matrices import all_columns_alike
 from pfn.network.parameter import Parameter
 from pfn.network.structured import Shift, as_terms
 from pfn.network.sums import Sum, Summand
@@ -176,9 +177,22 @@ def _check_normalize(equation: Factorization) -> None:
             f"{equation}: normalize must be one of {', '.join(map(repr, NORMALIZATIONS))}, "
             f"found {equation.normalize!r}."
         )
+    for parameter in equation.parameters:
+        if equation.normalize is not None and parameter.learn and not _keeps_ties(parameter, equation.normalize):
+            raise DeclarationError(
+                f"{equation}: normalize={equation.normalize!r} would scale tied entries of {parameter.name} by "
+                "different numbers. Only 'columns' keeps ties, where every column has the same. Leave normalize out."
+            )
     widths = {parameter.shape[1] for parameter in equation.parameters if parameter.learn}
     if equation.normalize == "sequences" and len(widths) > 1:
         raise DeclarationError(
             f"{equation}: normalize='sequences' sums the j-th columns of all parameters, so they must have equal "
             f"numbers of columns, found {sorted(widths)}. Use 'columns', or parents of equal size."
         )
+
+
+def _keeps_ties(parameter: Parameter, normalize: str) -> bool:
+    """Whether tied entries stay equal when columns are scaled: each column must have one of every group."""
+    if parameter.groups is None:
+        return True
+    return normalize == "columns" and all_columns_alike(parameter.pattern, parameter.groups)

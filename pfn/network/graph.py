@@ -103,6 +103,7 @@ def _add_arcs(graph: nx.MultiDiGraph, ends: Sequence[tuple[Hashable, Hashable, _
             parent,
             child,
             parameter=arc.term.parameter.name,
+            label=arc.term.label,
             equation=arc.equation.name,
             dashes=dashes[key],
             lag=arc.lag,
@@ -116,6 +117,8 @@ def _column_sum(arc: _Arc) -> float | tuple[str, str] | None:
     "balanced" promises equal sums within a column without saying which: the equation's name stands for it.
     """
     equation, parameter = arc.equation, arc.term.parameter
+    if arc.term.window is not None:
+        return None
     if not parameter.learn and parameter.value is not None:
         sums = np.asarray(parameter.value[equation.parts[arc.number]].sum(axis=0)).ravel()
         return float(sums[0]) if sums[0] > 0 and np.allclose(sums, sums[0], rtol=SAME_SUM, atol=0) else None

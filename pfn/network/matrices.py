@@ -108,6 +108,13 @@ def on_pattern(value: Matrix, pattern: Matrix, groups: np.ndarray | None, what: 
     return checked_matrix(sp.csr_array((data, pattern.indices, pattern.indptr), pattern.shape), what)
 
 
+def all_columns_alike(pattern: Matrix, groups: np.ndarray) -> bool:
+    """Whether every column has the same groups, each as often."""
+    counts = np.zeros((int(groups.max(initial=-1)) + 1, pattern.shape[1]))
+    np.add.at(counts, (groups, pattern.indices), 1)
+    return bool((counts == counts[:, :1]).all())
+
+
 def is_diagonal(matrix: Matrix) -> bool:
     """Whether a CSR matrix stores its diagonal, all of it, and nothing else."""
     every = np.arange(matrix.nnz + 1)

@@ -88,6 +88,11 @@ class Parameter:
         """Whether only the entries of a pattern are stored; the others stay zero."""
         return self.pattern is not None or bool(sp.issparse(self.value))
 
+    @property
+    def label(self) -> str:
+        """What arcs of the graph call it."""
+        return self.name
+
     def times(self, operand: str) -> str:
         """How a term of this parameter is written."""
         return f"{self.name} {operand}"

@@ -27,7 +27,8 @@ class Diagonal(Parameter):
     def __init__(self, name: str, values: Any, *, learn: bool | None = None) -> None:
         numbers = _numbers(values, f"parameter {name}: a diagonal", "components")
         size = numbers if isinstance(numbers, int) else len(numbers)
-        value = None if isinstance(numbers, int) else sp.diags_array(numbers)
+        every = np.arange(size + 1)
+        value = None if isinstance(numbers, int) else sp.csr_array((numbers, every[:-1], every), (size, size))
         super().__init__(name, value, learn=learn, pattern=sp.eye_array(size, dtype=bool))
 
 
@@ -71,13 +72,16 @@ def _band(numbers: np.ndarray, offsets: list[int], first: int, shape: tuple[int,
 
 def _numbers(given: Any, what: str, of: str) -> Any:
     """A count, or a row of numbers; the numbers themselves are checked with the matrix that they make."""
-    if np.ndim(given) == 0:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.array([[]])
+    if array.ndim == 0:
         count = whole_number(given, f"{what}, given by its number of {of},")
         if count < 1:
             raise DeclarationError(f"{what} must have at least 1 of its {of}, found {count}.")
         return count
-    array = np.asarray(given)
-    if array.ndim != 1 or not array.size:
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "buif":
         raise DeclarationError(f"{what} must be a row of numbers, or how many {of} it has, found {shown(given)}.")
     return array
 
@@ -87,18 +91,32 @@ class Shift(Parameter):
 
     by: int
 
-    def __init__(self, size: int, by: int) -> None:
-        name = f"shift {by:+d} of {size}" if by else f"identity of {size}"
-        super().__init__(name, sp.eye_array(size, k=-by))
+    def __init__(self, size: int, by: int, rows: int | None = None) -> None:
+        rows = size if rows is None else rows
+        name = f"shift {by:+d} of {size}" + (f" in {rows}" if rows != size else "")
+        super().__init__(name if by or rows != size else f"identity of {size}", sp.eye_array(rows, size, k=-by))
         object.__setattr__(self, "by", by)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing moves: the term is the slice itself."""
+        return self.by == 0 and self.shape[0] == self.shape[1]
+
+    @property
+    def label(self) -> str:
+        """What arcs of the graph call it."""
+        return "I" if self.plain else f"shift {self.by:+d}"
 
     def times(self, operand: str) -> str:
         """How a term of this parameter is written."""
-        return f"shift({operand}, {self.by})" if self.by else operand
+        rows, size = self.shape
+        return operand if self.plain else f"shift({operand}, {self.by}{f', {rows}' if rows != size else ''})"
 
 
-def shift(x: Slice | Variable | Decay, by: int) -> Term:
+def shift(x: Slice | Variable | Decay, by: int, size: int | None = None) -> Term:
     """The components of x moved along: component i goes to i + by, and what leaves at either end is gone.
+
+    The result has `size` components, as many as x by default.
 
     >>> from pfn import Factorization, Variable, t
     >>> y, x = Variable("y", 3), Variable("x", 3)
@@ -107,10 +125,13 @@ def shift(x: Slice | Variable | Decay, by: int) -> Term:
     """
     piece, window = operand_of(x, "what is shifted")
     by = whole_number(by, f"shift({piece}, …): the number of components")
-    size = piece.variable.size
-    if abs(by) >= size:
-        raise DeclarationError(f"shift({piece}, {by}): nothing is left of {size} components. Shift by fewer.")
-    return Term(Shift(size, by), piece, window)
+    components = piece.variable.size
+    rows = components if size is None else whole_number(size, f"shift({piece}, …): the size of the result")
+    if rows < 1 or not -components < by < rows:
+        raise DeclarationError(
+            f"shift({piece}, {by}): nothing of {components} components is left in {rows}. Shift by fewer."
+        )
+    return Term(Shift(components, by, rows), piece, window)
 
 
 def as_terms(item: object) -> tuple[Term, ...]:

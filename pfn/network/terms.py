@@ -19,6 +19,12 @@ class Term(Summand):
     slice: Slice
     window: Window | None = None
 
+    @property
+    def label(self) -> str:
+        """What an arc of the graph says of the map."""
+        words = [] if self.window is not None and self.parameter.label == "I" else [self.parameter.label]
+        return " ".join([*words, *(["decay"] if self.window is not None else [])])
+
     def __str__(self) -> str:
         return self.parameter.times(windowed(self.slice, self.window))
 

@@ -7,12 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from pfn.errors import OptionError
-from pfn.network import Factorization, Slice, Term
+from pfn.network import Factorization, Slice, Term, Window
 from pfn.plots.heatmaps import CELL, Look, add_scale_bar, label_entries, show
 from pfn.plots.matrices import Matrix, as_result, matrix_of
 from pfn.plots.pictures import Picture, picture_or
 from pfn.plots.symbols import symbol
 from pfn.solve import Result
+from pfn.updates.windows import WindowSums
 
 LOWEST, HIGHEST, ALL_ROWS = 0.6, 3.2, 7.0
 """Inches down: of the children and of W at least and at most, and at most of the rows of all terms together."""
@@ -59,7 +60,7 @@ def equation(
     columns = _columns(result, chosen, sequence)
     children = np.vstack([_slice_values(result, child, columns, sequence) for child in chosen.children])
     terms = [
-        (matrix_of(result, term.parameter), _slice_values(result, term.slice, columns, sequence))
+        (matrix_of(result, term.parameter), _slice_values(result, term.slice, columns, sequence, term.window))
         for term in chosen.terms
     ]
     grid = _Grid(figure, chosen, [(children.shape, W.values.shape, H.shape) for W, H in terms])
@@ -92,9 +93,13 @@ def _columns(result: Result, chosen: Factorization, sequence: int) -> int:
     return max(min(widths), 1)
 
 
-def _slice_values(result: Result, piece: Slice, columns: int, sequence: int) -> np.ndarray:
-    """The columns of a variable that its slice takes at t = 0, 1, …: zero before the first."""
+def _slice_values(
+    result: Result, piece: Slice, columns: int, sequence: int, window: Window | None = None
+) -> np.ndarray:
+    """The columns of a variable that its slice takes at t = 0, 1, …, seen through a window: zero before the first."""
     values = matrix_of(result, piece.variable, sequence=sequence).values
+    if window is not None:
+        values = WindowSums(np.array(window.rates), [window.length], values.shape).apply(values)
     if piece.lag >= 0:
         return values[:, piece.lag : piece.lag + columns]
     return np.pad(values, ((0, 0), (-piece.lag, 0)))[:, :columns]
@@ -123,7 +128,7 @@ def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: Matrix, look
 def _draw_parent(ax: Axes, term: Term, values: np.ndarray, look: Look) -> None:
     labels = term.slice.variable.labels
     drawn = show(ax, Matrix("", values, None if labels is None else tuple(labels)), look)
-    ax.set_title(_symbol(term.slice))
+    ax.set_title(f"{'decay of ' if term.window else ''}{_symbol(term.slice)}")
     ax.set_xlabel("time slice $t$", fontsize="small")
     add_scale_bar([ax], drawn)
 

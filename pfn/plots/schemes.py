@@ -84,7 +84,7 @@ def _arc(network: Network, graph: nx.MultiDiGraph, edge: tuple[Any, Any, dict[st
     return SchemeArc(
         parent,
         child,
-        symbol(data["parameter"], _part(network, data, name)),
+        symbol(data["label"], _part(network, data, name)),
         data["lag"] if folded else 0,
         data["dashes"] if several else 0,
     )

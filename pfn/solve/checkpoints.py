@@ -50,7 +50,7 @@ class Checkpoint:
         text = (network_to_json(request.network), self._method, request.seed, request.dtype)
         digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
         for parameter in request.network.parameters:
-            for matrix in (parameter.value, parameter.prior):
+            for matrix in (parameter.value, parameter.prior, parameter.pattern, parameter.groups):
                 digest.update(b"none" if matrix is None else _content(matrix))
         for group in (request.observations.arrays, request.weights, request.initial):
             for name, arrays in sorted(group.items()):

@@ -19,7 +19,7 @@ from pfn.files import (
     read_file,
     write_file,
 )
-from pfn.network import Factorization, Network, Parameter, Variable
+from pfn.network import Factorization, Network, Parameter, Shift, Variable
 from pfn.network.tables import html_table, text_table
 from pfn.solve.history import History
 
@@ -124,7 +124,11 @@ class Result:
     def _sizes(self) -> list[tuple[str, str, str]]:
         rows = [(v.name, _shape(self.values[v.name]), "variable") for v in self.network.variables]
         words = {True: "learned", False: "known"}
-        return rows + [(p.name, _shape(self.values[p.name]), words[p.learn]) for p in self.network.parameters]
+        return rows + [
+            (p.name, _shape(self.values[p.name]), words[p.learn])
+            for p in self.network.parameters
+            if not isinstance(p, Shift)
+        ]
 
     def _repr_html_(self) -> str:
         equations = [(f"{e.name}: {e}", f"{self.rmse[e.name]:.3g}") for e in self.network.factorizations]

@@ -83,3 +83,18 @@ def assert_same(first: pfn.Result, second: pfn.Result) -> None:
     for equation in first.history:
         np.testing.assert_array_equal(first.history[equation], second.history[equation])
     assert (first.stop, first.iterations, first.interrupted) == (second.stop, second.iterations, second.interrupted)
+
+
+def structured() -> pfn.Network:
+    """A network with everything that is not a matrix."""
+    y, h, k, e = (pfn.Variable(name, size) for name, size in (("y", 4), ("h", 4), ("k", 2), ("e", 4)))
+    return pfn.Network(
+        pfn.Factorization(y[t], pfn.Diagonal("c", 4) @ h[t] + pfn.Convolution("K", 3, 2) @ pfn.decay(k[t - 1], 0.5, 4)),
+        pfn.Factorization(
+            h[t],
+            pfn.Parameter("P", pattern=np.eye(4, k=1) > 0) @ pfn.decay(e[t], [0, 0.5, 0.9, 1])
+            + pfn.shift(e[t - 1], -1)
+            + pfn.shift(k[t - 1], 1, 4)
+            + e[t],
+        ),
+    )

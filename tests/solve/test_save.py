@@ -11,7 +11,7 @@ import pfn
 from pfn import FileError
 from tests.network.refusal import refused
 from tests.networks import hierarchy, regular_expression, tracking, tracking_scene
-from tests.solve.cases import MACHINE, assert_same, chain, numbers, parts_based, states
+from tests.solve.cases import MACHINE, assert_same, chain, numbers, parts_based, states, structured
 from tests.test_files import fancy
 
 X2 = states(0, 2, 0, 0, 0, 0, 4, 0, 0, 0, of=6)
@@ -37,6 +37,7 @@ def results() -> dict[str, Any]:
         "sparse sequences": lambda: pfn.learn(parts_based(), {"x": [sparse, sparse]}, iterations=5),
         "single precision": lambda: pfn.learn(chain(), {"y": numbers()}, dtype="float32", iterations=5),
         "single precision, known": lambda: pfn.infer(tracking(), {"x1": numbers(19, 9)}, dtype="float32", iterations=2),
+        "structured terms": lambda: pfn.learn(structured(), {"y": numbers()}, iterations=5),
         "names and labels": lambda: pfn.learn(fancy(), {"Töne der Flöte": numbers(3, 20)}, iterations=5),
         "hierarchy": lambda: pfn.learn(hierarchy(5, (3, 2), 2, (1, 2)), {"x1": numbers(5, 20)}, iterations=5),
         "options": lambda: pfn.learn(
