@@ -6,10 +6,11 @@ from click.testing import CliRunner
 
 import pfn
 from pfn import t
-from pfn.audio import write_sound
+from pfn.audio import Note, read_notes, write_midi, write_sound
 from pfn.cli import main
 from pfn.paper import EXPERIMENTS, NETWORKS
 from pfn.paper.piano import RATE, passage
+from tests.audio.notes import melody
 
 
 def run(*arguments):
@@ -126,3 +127,43 @@ def test_mistakes_are_sentences(arguments, code, message, tmp_path, monkeypatch)
     assert message in found.output
     assert "Traceback" not in found.output
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def tune(tmp_path):
+    path = tmp_path / "tune.wav"
+    write_sound(path, melody((60, 64, 67), each=0.5, rate=16_000), 16_000)
+    return path
+
+
+def test_transcribe(tune, tmp_path):
+    midi, picture = tmp_path / "tune.mid", tmp_path / "tune.png"
+    found = run("transcribe", tune, "--out", midi, "--picture", picture, "--truth", tmp_path / "none.mid")
+    assert found.exit_code == 1
+    assert "expected a file of notes, found nothing there" in found.output
+    found = run("transcribe", tune, "--out", midi, "--picture", picture)
+    assert found.exit_code == 0, found.output
+    assert "Found 3 notes" in found.output
+    assert [note.pitch for note in read_notes(midi)] == [60, 64, 67]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_separate(tune, tmp_path):
+    for name, pitches in {"low": (60,), "high": (64, 67)}.items():
+        notes = [Note(0.5 * (60, 64, 67).index(pitch), 0.5 * (60, 64, 67).index(pitch) + 1, pitch) for pitch in pitches]
+        write_midi(tmp_path / f"{name}.mid", notes)
+    scores = ["--score", tmp_path / "low.mid", "--score", tmp_path / "high.mid"]
+    found = run("separate", tune, *scores, "--iterations", 5, "--out", tmp_path / "stems")
+    assert found.exit_code == 0, found.output
+    assert {path.name for path in (tmp_path / "stems").iterdir()} == {"low.wav", "high.wav"}
+    found = run("separate", tune, "--iterations", 5, "--parts", 3, "--out", tmp_path / "parts")
+    assert found.exit_code == 0, found.output
+    assert len(list((tmp_path / "parts").iterdir())) == 3
+
+
+@pytest.mark.parametrize("command", ["transcribe", "separate"])
+def test_sounds_that_are_none(command, tmp_path):
+    (tmp_path / "text.wav").write_text("do re mi")
+    found = run(command, tmp_path / "text.wav")
+    assert found.exit_code == 1
+    assert "expected a sound file" in found.output

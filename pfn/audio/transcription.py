@@ -22,8 +22,8 @@ SILENT, SHORT = 1e-5, 0.1
 """There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
 
 FLUX_RATE = 16_000
-RELEASED = 0.2
-"""Of a note's strength: it ends where less is left of it."""
+RISING, RELEASED = 12, 0.4
+"""A note is strongest within so many slices of its onset, and ends where less than this is left of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ def _ends(found: Events, sounds: np.ndarray) -> np.ndarray:
         limit = following.get(row, sounds.shape[1])
         following[row] = column
         level = sounds[row, column:limit].astype(float)
-        peak = int(level.argmax())
+        peak = int(level[:RISING].argmax())
         released = level[peak:] < RELEASED * level[peak]
         ends[place] = column + peak + (int(released.argmax()) if released.any() else len(released))
     return ends

@@ -85,7 +85,8 @@ def _draw_activity(axes: Axes, found: Transcription, start: float, end: float, c
     rows = _columns(found, "sounds", start, end).astype(float)
     rows /= np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
     count = len(found.pitches)
-    axes.imshow(rows, cmap=colours(colormap), aspect="auto", origin="lower", extent=(start, end, -0.5, count - 0.5))
+    box = (start, end, -0.5, count - 0.5)
+    axes.imshow(rows, cmap=colours(colormap), aspect="auto", origin="lower", extent=box, interpolation="nearest")
     axes.set_yticks(range(count), found.labels)
 
 

@@ -74,7 +74,7 @@ def test_files_that_are_no_notes(tmp_path, name, content, message):
 def test_places_that_cannot_be(tmp_path):
     with pytest.raises(pfn.FileError, match="expected a file of notes, found nothing"):
         read_notes(tmp_path / "none.mid")
-    with pytest.raises(pfn.FileError, match=r"must end in .mid"):
+    with pytest.raises(pfn.FileError, match=r"must end in \.mid"):
         write_midi(tmp_path / "a.txt", NOTES)
     with pytest.raises(pfn.FileError, match="cannot be written"):
         write_midi(tmp_path / "none" / "a.mid", NOTES)

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import soundfile
+
+import pfn
+from pfn.audio import Note, separate, write_midi
+from pfn.audio.scores import harmonic
+from tests.audio.notes import note
+
+RATE = 16_000
+LOW, HIGH = (48, 55, 51), (72, 76, 79)
+
+
+def voice(pitches, shift):
+    """Notes half a second each, and how they are written."""
+    sound, written = np.zeros(2 * RATE), []
+    for place, pitch in enumerate(pitches):
+        begin = round((0.5 * place + shift) * RATE)
+        sound[begin : begin + RATE // 2] += 0.1 * note(pitch, 0.5, RATE)
+        written.append(Note(begin / RATE, begin / RATE + 0.5, pitch))
+    return sound, written
+
+
+def clicks():
+    rng, sound = np.random.default_rng(0), np.zeros(2 * RATE)
+    places = [0.1, 0.6, 0.85, 1.6]
+    burst = rng.standard_normal(1600) * np.exp(-np.arange(1600) / 300)
+    for place in places:
+        sound[round(place * RATE) :][:1600] += 0.2 * burst
+    return sound, [Note(place, place + 0.05, 38) for place in places]
+
+
+VOICES = {"low": voice(LOW, 0.0), "high": voice(HIGH, 0.25), "snare": clicks()}
+STEMS = {name: sound for name, (sound, _) in VOICES.items()}
+SCORE = {name: written for name, (_, written) in VOICES.items()}
+MIX = sum(STEMS.values())
+
+
+def decibels(found, true):
+    return 10 * np.log10(np.sum(true**2) / np.sum((found - true) ** 2))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return separate(MIX, notes=SCORE, sample_rate=RATE)
+
+
+def test_stems_add_up_to_the_mixture(found):
+    assert list(found.stems) == list(STEMS)
+    np.testing.assert_allclose(sum(found.stems.values()), MIX, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "least"), [("low", 12), ("high", 12), ("snare", 6)])
+def test_stems_are_the_instruments(found, name, least):
+    assert decibels(found.stems[name], STEMS[name]) > least
+
+
+def test_scores_in_files_and_stereo(tmp_path):
+    paths = {name: tmp_path / f"{name}.mid" for name in SCORE}
+    for name, path in paths.items():
+        write_midi(path, SCORE[name])
+    soundfile.write(tmp_path / "mix.wav", np.column_stack([MIX, -0.5 * MIX]), RATE, subtype="FLOAT")
+    stereo = separate(tmp_path / "mix.wav", notes=paths, drums=["snare"], iterations=20)
+    mixture = soundfile.read(tmp_path / "mix.wav")[0]
+    np.testing.assert_allclose(sum(stereo.stems.values()), mixture, rtol=0, atol=1e-6)
+    assert decibels(stereo.stems["low"][:, 1], -0.5 * STEMS["low"]) > 10
+    written = stereo.save(tmp_path / "stems")
+    assert [path.name for path in written] == ["low.wav", "high.wav", "snare.wav"]
+    assert soundfile.info(written[0]).channels == 2
+
+
+def test_without_a_score_components_are_grouped():
+    found = separate(MIX, sample_rate=RATE, parts=2, components=8, iterations=60)
+    assert list(found.stems) == ["part 1", "part 2"]
+    np.testing.assert_allclose(sum(found.stems.values()), MIX, rtol=0, atol=1e-12)
+    mine = found.regrouped({"mine": [0, 3], "other": [1]})
+    assert list(mine.stems) == ["mine", "other", "rest"]
+    np.testing.assert_allclose(sum(mine.stems.values()), MIX, rtol=0, atol=1e-12)
+    with pytest.raises(pfn.DataError, match="from 0 to 7, each in one group"):
+        found.regrouped({"mine": [0, 8]})
+
+
+def test_groups_are_by_colour():
+    hiss = 0.01 * np.diff(np.random.default_rng(0).standard_normal(2 * RATE + 2), n=2)  # bright
+    found = separate(STEMS["low"] + hiss, sample_rate=RATE, parts=2, components=6)
+    assert decibels(found.stems["part 1"], STEMS["low"]) > 3 + decibels(STEMS["low"] + hiss, STEMS["low"])
+
+
+def test_silence_is_shared_out_as_silence():
+    found = separate(np.zeros(RATE), notes=SCORE, sample_rate=RATE)
+    assert not any(stem.any() for stem in found.stems.values())
+
+
+def test_harmonic_spectra_have_their_maxima_at_multiples():
+    frequencies = np.arange(1025) * 16_000 / 2048
+    spectrum = harmonic(69, frequencies)
+    peaks = [frequencies[(frequencies > h * 440 - 100) & (frequencies < h * 440 + 100)] for h in (1, 2, 3)]
+    for h, near in enumerate(peaks, 1):
+        values = spectrum[np.isin(frequencies, near)]
+        assert near[values.argmax()] == pytest.approx(440 * h, abs=4)
+        assert values.max() == pytest.approx(1 / h, rel=0.4)
+    assert spectrum[(frequencies > 550) & (frequencies < 750)].max() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"notes": {"low": SCORE["low"]}}, pfn.DataError, "at least two instruments, found low"),
+        ({"notes": {"low": SCORE["low"], "high": []}}, pfn.DataError, "of which high has no notes"),
+        ({"notes": {**SCORE, "late": [Note(9, 10, 60)]}}, pfn.DataError, "late: none of its notes lies within"),
+        ({"notes": SCORE, "drums": ["cymbal"]}, pfn.OptionError, "drums: expected names among low, high, snare"),
+        ({"notes": 3}, pfn.DataError, "notes must be a MIDI file"),
+        ({"parts": 1}, pfn.OptionError, "parts must be"),
+    ],
+)
+def test_what_cannot_be_separated(options, error, message):
+    with pytest.raises(error, match=message):
+        separate(MIX, sample_rate=RATE, **options)
+
+
+def test_a_sound_of_one_sample():
+    with pytest.raises(pfn.DataError, match="expected a sound of at least 512 samples at 16000 Hz, found 1"):
+        separate(np.ones(1), notes=SCORE, sample_rate=RATE)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+import pfn
+from pfn import plots
+from pfn.audio import Note, Transcription
+
+NOTES = (Note(0.2, 0.8, 60, 1.0), Note(0.5, 1.0, 64, 0.5))
+
+
+def heard(*, drums=False, notes=NOTES):
+    pitches = (60, 64) if drums else tuple(range(21, 109))
+    rng, columns = np.random.default_rng(0), 100
+    return Transcription(
+        notes=notes,
+        values={
+            "spectrum": rng.random((273, columns)).astype(np.float16),
+            "begins": rng.random((len(pitches), columns)),
+            "sounds": rng.random((len(pitches), columns)),
+        },
+        step=0.016,
+        seconds=1.6,
+        pitches=pitches,
+        labels=tuple(map(str, pitches)),
+        frequencies=np.linspace(30, 7000, 273),
+        drums=drums,
+    )
+
+
+def boxes(picture):
+    """By collection, (left, right, middle) of what is drawn."""
+    axes = picture.axes[0]
+    found = []
+    for drawn in axes.collections:
+        corners = [path.get_extents() for path in drawn.get_paths()]
+        found.append([(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in corners])
+    return found
+
+
+def test_found_notes_lie_at_their_times_and_pitches():
+    picture = plots.piano_roll(heard())
+    np.testing.assert_allclose(boxes(picture), [[(0.2, 0.8, 60), (0.5, 1.0, 64)]])
+    assert picture.axes[0].get_legend() is None
+
+
+def test_true_notes_are_beside_them():
+    picture = plots.piano_roll(heard(), [Note(0.25, 0.8, 60)])
+    np.testing.assert_allclose(boxes(picture)[1], [(0.25, 0.8, 60)])
+    assert [text.get_text() for text in picture.axes[0].get_legend().get_texts()] == ["found", "true"]
+
+
+def test_drums_have_a_row_each():
+    picture = plots.piano_roll(heard(drums=True))
+    np.testing.assert_allclose(boxes(picture), [[(0.2, 0.8, 0), (0.5, 1.0, 1)]])
+    assert [label.get_text() for label in picture.axes[0].get_yticklabels()] == ["60", "64"]
+
+
+def test_a_part_of_it_and_files(tmp_path):
+    picture = plots.piano_roll(heard(), start=0.5, duration=0.5)
+    assert picture.axes[0].get_xlim() == (0.5, 1.0)
+    picture.save(tmp_path / "roll.png")
+    assert (tmp_path / "roll.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_notes():
+    assert "<svg" in plots.piano_roll(heard(notes=())).svg()
+
+
+def test_only_transcriptions():
+    with pytest.raises(pfn.DataError, match=r"needs what pfn\.audio\.transcribe returns, found list"):
+        plots.piano_roll([])
