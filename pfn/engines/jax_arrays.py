@@ -46,10 +46,15 @@ def shift(values: Array, by: int) -> Array:
 
 
 class Entries:
-    """The entries of a parameter, for normalizations: a matrix, or the stored entries of a sparse one."""
+    """The entries of a parameter, for normalizations: a matrix, or the stored entries of a sparse one.
 
-    def __init__(self, values: Array, rows: Array, columns: Array | None = None, width: int = 0) -> None:
-        self.values = values
+    A matrix may be of several `terms` side by side, whose columns are summed and scaled together.
+    """
+
+    def __init__(
+        self, values: Array, rows: Array, columns: Array | None = None, width: int = 0, *, terms: int = 1
+    ) -> None:
+        self.values, self._terms = values, terms
         self._rows = rows if columns is not None else rows[:, None]
         self._columns, self._width = columns, width
 
@@ -61,10 +66,10 @@ class Entries:
         """The sum of every column over some rows."""
         chosen = jnp.where(self._within(part), self.values, 0)
         if self._columns is None:
-            return jnp.sum(chosen, axis=0)
+            return jnp.sum(jnp.sum(chosen, axis=0).reshape(self._terms, -1), axis=0)
         return jnp.zeros(self._width, chosen.dtype).at[self._columns].add(chosen)
 
     def scale_columns(self, part: slice, by: Array) -> None:
         """Multiply every column, over some rows, by its number."""
-        each = by if self._columns is None else by[self._columns]
+        each = jnp.tile(by, self._terms) if self._columns is None else by[self._columns]
         self.values = jnp.where(self._within(part), self.values * each, self.values)

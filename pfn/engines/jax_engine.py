@@ -26,8 +26,9 @@ MOST_SWEEPS, SECONDS = 512, 0.1
 # So many in the first call, whose duration is not known yet, and in every call of several processes, which must agree.
 FIRST_SWEEPS = 16
 
-# An accelerator that is asked after every sweep whether to go on waits for the question as long as for some products.
-SWEEPS_UNASKED = 4
+# An accelerator that is asked after every sweep whether to go on waits for the question as long as for some products;
+# and in a program of two sweeps, values now and before change places without being copied.
+SWEEPS_UNASKED = 2
 
 # The numbers of a run whose last axis is columns.
 _BY_COLUMNS = ("fixed", "observed", "columns", "parent_counts", "child_counts")
@@ -71,16 +72,14 @@ class JaxRun:
             arguments = (self._plan, self._data, self._holding, self._state, self._control(stretch))
             found = advance(*arguments, unasked=_unasked(stretch))
             self._state, errors, done = found[0], np.asarray(found[1]), int(found[2])
-        self._adapt(stretch.count, perf_counter() - begin)
+        self._adapt(done, perf_counter() - begin)
         return [self._errors(row) for row in errors[:done].tolist()]
 
-    def _adapt(self, count: int, seconds: float) -> None:
-        if self._devices.several_processes:
-            return
-        if seconds < SECONDS and count == self._pace:
-            self._pace = min(2 * self._pace, MOST_SWEEPS)
-        elif seconds > 4 * SECONDS:
-            self._pace = max(self._pace // 2, 1)
+    def _adapt(self, done: int, seconds: float) -> None:
+        """Ask for as many sweeps as fit in a stretch; not at once, since the first call may have compiled."""
+        if not self._devices.several_processes:
+            fitting = int(done * SECONDS / seconds)
+            self._pace = max(1, self._pace // 2, min(fitting, 4 * self._pace, MOST_SWEEPS))
 
     def _errors(self, row: list[float]) -> Errors | None:
         if row[-1] == UNMEASURED:
@@ -181,7 +180,7 @@ class JaxRun:
 
 def _unasked(stretch: Stretch) -> int:
     """After how many sweeps the criteria to stop are looked at."""
-    endless = stretch.tolerance is None and stretch.stall is None and stretch.count % SWEEPS_UNASKED == 0
+    endless = stretch.tolerance is None and stretch.stall is None
     return SWEEPS_UNASKED if endless and has_accelerator() else 1
 
 

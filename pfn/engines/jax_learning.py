@@ -85,6 +85,13 @@ def _normalize(step: Step, equations: Equations, updated: set[str], values: dict
 
 def _normalize_some(equation: Equation, names: list[str], equations: Equations, values: dict[str, Array]) -> None:
     owners = equations.plan.owners
+    first, together = owners[names[0]], equation.normalize == "sequences"
+    if first.parameters == equation.parameters == tuple(names) and not first.sparse:
+        rows = jnp.arange(sum(equation.heights))
+        all_entries = Entries(values[first.name], rows, terms=len(names) if together else 1)
+        normalize([all_entries], equation.normalize, equation.child_rows, xp=ARRAYS)
+        values[first.name] = all_entries.values
+        return
     entries = [_entries(name, equations, values) for name in names]
     uses = [equation.parameters.count(name) for name in names]
     normalize(entries, equation.normalize, equation.child_rows, uses, xp=ARRAYS)

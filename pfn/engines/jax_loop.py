@@ -65,7 +65,7 @@ def advance(
 ) -> tuple[State, Array, Array]:
     """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done.
 
-    The criteria are looked at after every `unasked` sweeps.
+    The criteria are looked at after every `unasked` sweeps, which are written out one after the other.
     """
     sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
 
@@ -78,14 +78,12 @@ def advance(
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
         values = devices.kept(values, plan.changing)
-        found = _errors(sweep, values, R, due := _is_due(plan, control, loop.done))
+        found = _errors(sweep, values, R, _is_due(plan, control, loop.done))
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
-        met = due & _met(control, loop.done, found, errors)
-        return _Loop(
-            loop.done + 1, State(pack(values), previous), steps, now, errors, met, {} if plan.accelerated else R
-        )
+        new = State(pack(values), previous)
+        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
 
     pack, unpack = _packing(plan, state.values)
     movable = pack(data.movable) if plan.accelerated else {}
@@ -95,8 +93,12 @@ def advance(
     start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
 
     def several(loop: _Loop) -> _Loop:
-        return jax.lax.fori_loop(0, unasked, lambda _, loop: body(loop), loop) if unasked > 1 else body(loop)
+        for _ in range(unasked):
+            loop = body(loop)
+        return loop._replace(met=_met(control, loop.done - 1, loop.errors))
 
+    if unasked > 1:
+        start = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: body(loop), start)
     end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, start)
     before = unpack(end.state.previous) if plan.accelerated else {}
     ends = (devices.kept(arrays, plan.changing) for arrays in (unpack(end.state.values), before))
@@ -141,13 +143,14 @@ def _errors(sweep: Sweep, values: Values, R: Values, due: Any) -> Array:
     return found
 
 
-def _met(control: Control, done: Array, found: Array, errors: Array) -> Array:
+def _met(control: Control, done: Array, errors: Array) -> Array:
     """Whether the run ends after this sweep, by the errors found; NaN too: it will be refused."""
-    largest, now = jnp.max(found[:-2]), found[-2]
+    largest, now = jnp.max(errors[done, :-2]), errors[done, -2]
     earlier = jnp.where(done < STALL_SWEEPS, control.past[done], errors[done - STALL_SWEEPS, -2])
     settled = control.first + done + 1 >= control.stall_from
     stands = settled & stalled(control.stall, earlier, now)
-    met: Array = (largest < control.tolerance) | stands | ~jnp.isfinite(largest)
+    measured = errors[done, -1] != UNMEASURED
+    met: Array = measured & ((largest < control.tolerance) | stands | ~jnp.isfinite(largest))
     return met
 
 

@@ -1,12 +1,14 @@
 """One sweep as a pure function of the values, to be compiled: up, down, and the errors after it."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
 from pfn.engines.jax_data import Data
+from pfn.engines.jax_devices import has_accelerator
 from pfn.engines.jax_equations import Equations, Turn, Values
 from pfn.engines.jax_learning import learn
 from pfn.engines.jax_plan import Equation, Level, Plan
@@ -141,24 +143,46 @@ class Sweep:
 
     def errors(self, values: Values, reconstructions: Mapping[str, Array]) -> Array:
         """The RMSE of every equation, the summed divergence, the summed squared error; in double precision."""
-        squares: dict[str, Array] = {}
-        divergences: list[Array] = []
+        names = [name for equation in self._plan.equations for name in equation.names]
+        squares, divergences = [], []
         for equation in self._plan.equations:
-            columns, R = self._data.columns[equation.name], reconstructions[equation.name]
+            counts, R = self._data.columns[equation.name].counts, reconstructions[equation.name]
             error = self._equations.children(equation, values) - R
             terms = self._plan.divergence.value(error, R, self._plan.epsilon, xp=ARRAYS)
-            squares |= zip(equation.names, _sums(error * error, columns.counts, equation.heights), strict=True)
-            divergences += _sums(terms, columns.counts, equation.heights)
-        each = jnp.stack([squares[name] for name in self._plan.names])
-        return jnp.concatenate([jnp.sqrt(each / self._data.entries), jnp.stack([sum(divergences), jnp.sum(each)])])
+            squares.append(_sums(error * error, counts, equation.heights))
+            divergences.append(_sums(terms, counts, equation.heights))
+        totals = _added(squares + divergences)
+        each = totals[np.array([names.index(name) for name in self._plan.names])]
+        total = jnp.stack([jnp.sum(totals[len(names) :]), jnp.sum(each)])
+        return jnp.concatenate([jnp.sqrt(each / self._data.entries), total])
 
 
-def _sums(terms: Array, counts: Array, heights: tuple[int, ...]) -> list[Array]:
-    """The sum over all columns, each as often as it counts, for each of the equations of these heights.
+class _Sums(NamedTuple):
+    """Sums of rows or of columns in double precision, and how many of them belong to each equation."""
 
-    The sums of columns, which may be many, are added up in double precision.
+    values: Array
+    lengths: tuple[int, ...]
+
+
+def _sums(terms: Array, counts: Array, heights: tuple[int, ...]) -> _Sums:
+    """The sums of rows or columns, each column as often as it counts, for equations of these heights.
+
+    Processors add vectors of columns, GPUs have threads for every row.
     """
-    if len(heights) == 1:
-        return [jnp.sum(jnp.sum(terms, axis=0) * counts, dtype=jnp.float64)]
-    member = np.repeat(np.eye(len(heights)), heights, axis=1)
-    return list(member @ jnp.sum(terms * counts, axis=1).astype(jnp.float64))
+    if len(heights) == 1 and not has_accelerator():
+        return _Sums((jnp.sum(terms, axis=0) * counts).astype(jnp.float64), (terms.shape[1],))
+    return _Sums(jnp.sum(terms * counts, axis=1).astype(jnp.float64), heights)
+
+
+def _added(sums: list[_Sums]) -> Array:
+    """The total of every equation. On an accelerator all in one go: there, a call costs more than its arithmetic."""
+    if has_accelerator():
+        sums = [_Sums(jnp.concatenate([s.values for s in sums]), tuple(n for s in sums for n in s.lengths))]
+    return jnp.concatenate([_total(*each) for each in sums])
+
+
+def _total(values: Array, lengths: tuple[int, ...]) -> Array:
+    if len(lengths) == 1:
+        return jnp.sum(values)[None]
+    member = jnp.asarray(np.repeat(np.eye(len(lengths)), lengths, axis=1))
+    return member @ values

@@ -105,7 +105,9 @@ class Network:
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods that can solve this network."""
-        return ("propagate", "exact", "substitute", "consensus") if self.acyclic else ("exact", "consensus")
+        along_time = ("propagate", "exact", "substitute") if self.acyclic else ("exact",)
+        windows = any(term.window for equation in self.factorizations for term in equation.terms)
+        return along_time if windows else (*along_time, "consensus")
 
     def columns(self, slices: int) -> Columns:
         """The columns of every equation and variable when the bottom variables have this many."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pfn.errors import OptionError
 from pfn.network import Network
 from pfn.solve import consensus_run
 from pfn.solve.request import Answer, Request
@@ -21,7 +22,14 @@ class Consensus:
     name: ClassVar[str] = "consensus"
 
     def check(self, network: Network) -> None:
-        """Every network will do."""
+        """Every network will do that has no decay."""
+        for equation in network.factorizations:
+            for term in equation.terms:
+                if term.window is not None:
+                    raise OptionError(
+                        f"{equation.name}: {equation}: Consensus takes matrices only, found {term}. Use "
+                        f"{' or '.join(network.methods)}, or write the decay as an equation of its own."
+                    )
 
     def run(self, request: Request) -> Answer:
         """Sweep until a criterion to stop is met."""

@@ -86,6 +86,16 @@ def test_the_hierarchy(start: Any) -> None:
     both(pfn.learn, network, {"x1": X}, iterations=15, method=method)
 
 
+@pytest.mark.parametrize("acceleration", [None, "momentum"])
+def test_sweeps_as_accelerators_do_them(acceleration: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at a time, and the odd one before; errors from the sums of rows."""
+    for place in ("jax_engine", "jax_sweep"):
+        monkeypatch.setattr(f"pfn.engines.{place}.has_accelerator", lambda: True)
+    network = networks.hierarchy(6, (4, 3), 3, (1, 2))
+    X = np.random.default_rng(4).random((6, 20))
+    both(pfn.learn, network, {"x1": X}, iterations=15, method=pfn.Propagate(acceleration=acceleration))
+
+
 def test_the_example_of_section_2_2() -> None:
     network, rng = networks.section_2_2(), np.random.default_rng(6)
     data = {name: rng.random((network.variable(name).size, 7)) for name in ("x1", "x2", "x4")}

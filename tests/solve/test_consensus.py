@@ -163,3 +163,8 @@ def test_what_is_refused():
         pfn.learn(parts_based(), {"x": np.ones((4, 3))}, method="consensus")
     with pytest.raises(pfn.OptionError, match="every run is the same"):
         ask(MACHINE, {"x": TURNS}, restarts=2)
+    x, h, W = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Parameter("W", np.eye(2))
+    decaying = pfn.Network(pfn.Factorization(x[t], W @ pfn.decay(h[t], 0.5)))
+    assert decaying.methods == ("propagate", "exact", "substitute")
+    with pytest.raises(pfn.OptionError, match="Consensus takes matrices only, found W @ decay"):
+        ask(decaying, {"x": np.ones((2, 3))})
