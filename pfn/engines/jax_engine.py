@@ -58,7 +58,7 @@ class JaxRun:
             placed = self._devices.put(data._asdict() | {"movable": {}}, _BY_COLUMNS)
             self._data: Data | None = Data(**placed | {"movable": self._devices.put(data.movable, changing)})
             self._state = State(self._devices.put(start, changing), self._devices.put(before, changing))
-        self._pace = FIRST_SWEEPS
+        self._pace, self._spares = FIRST_SWEEPS, False
 
     @property
     def pace(self) -> int:
@@ -70,10 +70,15 @@ class JaxRun:
         begin = perf_counter()
         with numbers(self._problem.precision):
             arguments = (self._plan, self._data, self._holding, self._state, self._control(stretch))
-            found = advance(*arguments, unasked=_unasked(stretch))
+            found = advance(*arguments, unasked=_unasked(stretch), always=self._always(stretch))
             self._state, errors, done = found[0], np.asarray(found[1]), int(found[2])
         self._adapt(done, perf_counter() - begin)
         return [self._errors(row) for row in errors[:done].tolist()]
+
+    def _always(self, stretch: Stretch) -> bool:
+        """Whether errors are measured after every sweep: momentum needs them. A run that spares them goes on so."""
+        self._spares |= stretch.measure > 1
+        return self._plan.accelerated or not self._spares
 
     def _adapt(self, done: int, seconds: float) -> None:
         """Ask for as many sweeps as fit in a stretch; not at once, since the first call may have compiled."""

@@ -59,15 +59,17 @@ class _Loop(NamedTuple):
     fresh: Values  # W S of every equation, where the next sweep begins with these values
 
 
-@partial(jax.jit, static_argnames=("plan", "unasked"))
+@partial(jax.jit, static_argnames=("plan", "unasked", "always"))
 def advance(
-    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control, *, unasked: int
+    plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control, *, unasked: int, always: bool
 ) -> tuple[State, Array, Array]:
     """Sweeps until all are done or a criterion to stop is met: the values, the errors, how many were done.
 
-    The criteria are looked at after every `unasked` sweeps, which are written out one after the other.
+    Errors are measured always, or after the sweeps that are due. The criteria are looked at after every `unasked`
+    sweeps, which are written out one after the other.
     """
     sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
+    due = (lambda _done: True) if always else partial(_is_due, control)
 
     def body(loop: _Loop) -> _Loop:
         number = control.first + loop.done
@@ -78,7 +80,7 @@ def advance(
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
         values = devices.kept(values, plan.changing)
-        found = _errors(sweep, values, R, _is_due(plan, control, loop.done))
+        found = _errors(sweep, values, R, due(loop.done))
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         now = found[-2]
         steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
@@ -95,7 +97,8 @@ def advance(
     def several(loop: _Loop) -> _Loop:
         for _ in range(unasked):
             loop = body(loop)
-        return loop._replace(met=_met(control, loop.done - 1, loop.errors))
+        last = loop.done - 1
+        return loop._replace(met=due(last) & _met(control, last, loop.errors))
 
     if unasked > 1:
         start = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: body(loop), start)
@@ -126,10 +129,8 @@ def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
     return pack, unpack
 
 
-def _is_due(plan: Plan, control: Control, done: Array) -> Any:
+def _is_due(control: Control, done: Array) -> Any:
     """Whether errors are measured after this sweep; the last of a stretch may be the last of all."""
-    if plan.accelerated:
-        return True
     return ((control.first + done + 1) % control.measure == 0) | (done + 1 == control.count)
 
 
@@ -149,8 +150,7 @@ def _met(control: Control, done: Array, errors: Array) -> Array:
     earlier = jnp.where(done < STALL_SWEEPS, control.past[done], errors[done - STALL_SWEEPS, -2])
     settled = control.first + done + 1 >= control.stall_from
     stands = settled & stalled(control.stall, earlier, now)
-    measured = errors[done, -1] != UNMEASURED
-    met: Array = measured & ((largest < control.tolerance) | stands | ~jnp.isfinite(largest))
+    met: Array = (largest < control.tolerance) | stands | ~jnp.isfinite(largest)
     return met
 
 
