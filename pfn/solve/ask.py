@@ -300,7 +300,10 @@ def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, 
     if restarts == 1:
         yield method.run(request)
         return
-    parallel = Parallel(return_as="generator")
+    try:
+        parallel = Parallel(return_as="generator")
+    except ValueError:  # backends such as Ray's give all runs at the end only
+        parallel = Parallel()
     yield from parallel(delayed(method.run)(request.again(number)) for number in range(restarts))
 
 

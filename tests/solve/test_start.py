@@ -132,7 +132,7 @@ def test_more_restarts_are_never_worse() -> None:
 
 
 @pytest.mark.parametrize("progress", [False, True])
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_restarts_run_where_joblib_is_told_to(backend: str, progress: bool) -> None:
     network, data = hierarchy(5, (3, 2), 2, (1, 2)), {"x1": [numbers(5, 20), numbers(5, 9, seed=1)]}
     alone = pfn.learn(network, data, restarts=4, iterations=10)
