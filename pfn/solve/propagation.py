@@ -32,6 +32,10 @@ class Propagation(Sweeps):
         self.method, self._engine = method, engine
         self.pauses = tuple(method.release.values())
         self.settled = _settled(method)
+        chosen = method.sparseness
+        each = {name: chosen.get(name, 0.0) if isinstance(chosen, Mapping) else chosen for name in self.names}
+        self._ramps = {name: value for name, value in each.items() if isinstance(value, Ramp)}
+        self._steady = {name: float(value) for name, value in each.items() if not isinstance(value, Ramp)}
 
     def begin(self) -> None:
         """The start by levels, if that was asked for."""
@@ -52,9 +56,7 @@ class Propagation(Sweeps):
 
     def sparseness(self, number: int) -> dict[str, float]:
         """The sparseness of every equation in a sweep."""
-        chosen = self.method.sparseness
-        each = {name: chosen.get(name, 0.0) if isinstance(chosen, Mapping) else chosen for name in self.names}
-        return {name: value.at(number) if isinstance(value, Ramp) else float(value) for name, value in each.items()}
+        return self._steady | {name: ramp.at(number) for name, ramp in self._ramps.items()}
 
 
 def make_problem(request: Request, method: "Propagate") -> Problem:
