@@ -120,17 +120,23 @@ class Drums:
     @property
     def reading(self) -> Reading:
         """How hits are read off."""
-        return Reading(self.threshold or THRESHOLD, around=1, apart=6, moving=0.4, wide=30, separate=True)
+        return Reading(self.threshold or THRESHOLD, around=1, apart=6, moving=0.25, wide=30, separate=True, moves=False)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Hits, first by the templates as they are, then with templates that adapt."""
-        network = drum_network(self.templates.spectra)
+        network = drum_network(_with_rest(self.templates.spectra))
         data, method = {"spectrum": spectra}, pfn.Substitute(acceleration=None)
-        flat = np.full((len(self.pitches), spectra.shape[1]), spectra.mean())
+        flat = np.full((len(self.pitches) + 1, spectra.shape[1]), spectra.mean())
         options: dict[str, Any] = {"method": method, "progress": False, "engine": "numpy"}
         first = pfn.infer(network, data, initial={"hit": flat}, iterations=LISTEN, **options)
         watch(LISTEN, max(first.rmse.values()))
         found = pfn.learn(network, data, initial={"hit": first["hit"]}, iterations=ADAPT, **options)
         watch(self.sweeps, max(found.rmse.values()))
-        hits = found["hit"]
+        hits = found["hit"][:-1]
         return Heard(hits, ringing(hits, SLICES))
+
+
+def _with_rest(spectra: np.ndarray) -> np.ndarray:
+    """One more, flat at first, which adapts to whatever else is heard."""
+    rest = np.full((*spectra.shape[:2], 1), 1 / spectra[:, :, 0].size)
+    return np.concatenate([spectra, rest], axis=2)

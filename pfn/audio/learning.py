@@ -97,7 +97,8 @@ def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool
     lessons, bands = list(_lessons(recordings, drum_bands(), None)), drum_bands()
     pitches = tuple(sorted({note.pitch for lesson in lessons for note in lesson.notes}))
     spectrum, hit = pfn.Variable("spectrum", len(bands.weights)), pfn.Variable("hit", len(pitches))
-    parts = [pfn.Parameter(f"drum{k}", shape=(spectrum.size, hit.size)) for k in range(SLICES)]
+    start = _around_hits(lessons, pitches, bands.step)
+    parts = [pfn.Parameter(f"drum{k}", value, learn=True) for k, value in enumerate(start)]
     network = pfn.Network(pfn.Factorization(spectrum[t], sum(part @ hit[t - k] for k, part in enumerate(parts))))
     data = {
         spectrum: [lesson.spectra for lesson in lessons],
@@ -109,6 +110,17 @@ def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool
     )
     spectra = np.stack([found[part] for part in parts])
     return DrumTemplates(pitches, spectra / spectra.sum(axis=(0, 1)))
+
+
+def _around_hits(lessons: Sequence[Lesson], pitches: Sequence[int], step: float) -> np.ndarray:
+    """What is heard in the mean at the hits of every drum, (slices, bands, drums), each drum's sum 1."""
+    found = np.full((SLICES, len(lessons[0].spectra), len(pitches)), np.finfo(float).eps)
+    for lesson in lessons:
+        later = np.pad(lesson.spectra, ((0, 0), (EARLY_HIT, SLICES)))
+        for note in lesson.notes:
+            place = round(note.onset / step)
+            found[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
+    return found / found.sum(axis=(0, 1))
 
 
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:

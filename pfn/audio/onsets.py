@@ -31,7 +31,8 @@ class Reading:
     """How events are read off activations: summed over `around` slices either side, largest within `apart`.
 
     A maximum counts when it is above `threshold` times the typical strength of maxima plus `moving` times the mean of
-    its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`.
+    its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`. With
+    `moves`, onsets go to where the spectrum changes most nearby.
     """
 
     threshold: float
@@ -40,6 +41,7 @@ class Reading:
     moving: float = 0.0
     wide: int = 0
     separate: bool = False
+    moves: bool = True
 
 
 class Events(NamedTuple):

@@ -169,7 +169,9 @@ def _kept(window: Window, step: float, *, last: bool) -> slice:
 def _read(recording: Recording, listener: Listener, values: Sequence[np.ndarray]) -> Transcription:
     spectrum, begins, sounds, flux = values
     found, step = events(begins, listener.reading), listener.bands.step
-    onsets = moved(found.columns * step, flux, FLUX_HOP / FLUX_RATE)
+    onsets = found.columns * step
+    if listener.reading.moves:
+        onsets = moved(onsets, flux, FLUX_HOP / FLUX_RATE)
     ends = np.maximum(_ends(found, sounds) * step, onsets + step)
     notes = sorted(
         Note(
