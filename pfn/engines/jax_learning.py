@@ -43,20 +43,23 @@ def _update(step: Step, equations: Equations, turn: Turn, due: list[Matrix], val
 def statistics(
     step: Step, equations: Equations, turn: Turn, due: list[Matrix], values: Values
 ) -> dict[str, Statistics]:
-    """By matrix that is due, the summed numerators and denominators of the equations of a step."""
+    """By matrix that is due, the summed numerators and denominators of the equations of a step, and of tied entries."""
     found: dict[str, Statistics] = {}
     for name in step.equations:
         shares = equations.statistics(equations.plan.by_name[name], due, values, turn)
         found |= {key: found[key] + share if key in found else share for key, share in shares.items()}
-    return found
+    ties = equations.data.ties
+    return {key: _tied(sums, ties[key]) if key in ties else sums for key, sums in found.items()}
+
+
+def _tied(found: Statistics, groups: Array) -> Statistics:
+    """What entries that are equal have in common."""
+    return Statistics(*(jnp.zeros_like(each).at[groups].add(each)[groups] for each in found))
 
 
 def _stepped(matrix: Matrix, equations: Equations, W: Array, found: Statistics) -> Array:
     """The left update from its numerator and denominator; parameters with a prior are pulled to it."""
     epsilon = equations.plan.epsilon
-    if matrix.name in equations.data.ties:
-        groups = equations.data.ties[matrix.name]
-        found = Statistics(*(jnp.zeros_like(each).at[groups].add(each)[groups] for each in found))
     new: Array = W * factor(found.numerator, found.denominator + epsilon, epsilon, xp=ARRAYS)
     for name, pull in equations.data.pulls.items():
         if name in matrix.parameters:

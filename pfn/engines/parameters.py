@@ -147,6 +147,7 @@ class Unit:
     def statistics(self) -> dict[str, Statistics]:
         """What was added since the last update, by parameter, in place of an update."""
         self._started.clear()
+        self._tie()
         sums = self.values * self._numerator, self._denominator
         return {p.name: Statistics(*(self._entries_of(part, p).copy() for part in sums)) for p in self.parameters}
 

@@ -9,6 +9,9 @@ from pfn.errors import DeclarationError
 
 Matrix = Any  # a read-only 2-D numpy array or a scipy.sparse CSR array
 
+# How far tied entries may be apart, relatively: normalizing them leaves rounding, in single precision too.
+TIE_ROUNDING = 1e-5
+
 
 def checked_matrix(values: object, what: str) -> Matrix:
     """A read-only copy of a finite, non-negative, non-empty matrix."""
@@ -87,7 +90,10 @@ def checked_ties(tied: Any, what: str) -> tuple[Matrix, np.ndarray]:
 
 
 def on_pattern(value: Matrix, pattern: Matrix, groups: np.ndarray | None, what: str) -> Matrix:
-    """The value stored at the entries of the pattern, zeros among them; refused if it has others or unequal ties."""
+    """The value stored at the entries of the pattern, zeros among them; refused if it has others or unequal ties.
+
+    Tied entries are equal to the bit in what it gives.
+    """
     given = sp.csr_array(value)
     outside = sp.coo_array(given - given.multiply(pattern))
     outside.eliminate_zeros()
@@ -98,13 +104,14 @@ def on_pattern(value: Matrix, pattern: Matrix, groups: np.ndarray | None, what: 
     data = np.asarray(given[rows, columns], given.dtype).ravel()
     if groups is not None:
         first = np.unique(groups, return_index=True)[1][groups]
-        wrong = np.flatnonzero(data != data[first])
+        wrong = np.flatnonzero(~np.isclose(data, data[first], rtol=TIE_ROUNDING, atol=0))
         if wrong.size:
             place, other = ([int(rows[i]), int(columns[i])] for i in (wrong[0], first[wrong[0]]))
             raise DeclarationError(
                 f"{what}: the entries at {other} and {place} are tied, but the value has {data[first][wrong[0]]:g} "
                 f"and {data[wrong[0]]:g} there. Give tied entries the same value."
             )
+        data = data[first]
     return checked_matrix(sp.csr_array((data, pattern.indices, pattern.indptr), pattern.shape), what)
 
 

@@ -60,8 +60,8 @@ class Start:
         return start
 
     def _take_columns(self, start: dict[str, Any]) -> None:
-        """Replace what was drawn for equations whose children are observed throughout, each parameter once."""
-        left = {p.name for p in self.network.parameters if self._is_drawn(p)}
+        """Replace what was drawn for equations whose children are observed throughout, each dense parameter once."""
+        left = {p.name for p in self.network.parameters if self._is_drawn(p) and not p.sparse}
         for equation in self.network.factorizations:
             drawn = {p.name: start[p.name] for p in equation.parameters if p.name in left}
             if not any(self._is_hidden(child.variable) for child in equation.children):
