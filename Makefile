@@ -27,8 +27,8 @@ docs: $(VENV)/dev.stamp ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-bench: $(VENV)/dev.stamp ## every script of benchmarks/
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
+bench: $(VENV)/bench.stamp ## every benchmark, in less than 20 minutes
+	$(BIN)/python -m benchmarks
 
 clean: ## remove what the goals above made
 	rm -rf $(VENV) demo paper docs/_build docs/gallery docs/sg_execution_times.rst build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
