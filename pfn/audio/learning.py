@@ -121,7 +121,8 @@ def _around_hits(lessons: Sequence[Lesson], pitches: Sequence[int], step: float)
         for note in lesson.notes:
             place = round(note.onset / step)
             found[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
-    return found / found.sum(axis=(0, 1))
+    found /= found.sum(axis=(0, 1))
+    return found
 
 
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:
