@@ -14,7 +14,7 @@ from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, note
 from pfn.audio.notes import Note, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
-from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates
+from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
 from pfn.errors import DataError
 from pfn.network import t
 
@@ -35,7 +35,8 @@ EARLIEST, LATEST = 0.06, 0.09
 EQUALISING, LEARNING = (6, 2, 2), 24
 """Sweeps: before each adjustment of a recording's equaliser, and then to learn templates on all of them."""
 
-LEARNED_THRESHOLD = 0.27
+LEARNED_THRESHOLD = 0.33
+"""Of the typical strength of notes: what counts as one with learned templates, which explain less of other notes."""
 
 
 class Lesson(NamedTuple):
@@ -63,7 +64,7 @@ def learn_notes(
     options = {**OPTIONS, "progress": progress}
     found = pfn.learn(network, data, initial=paths, iterations=LEARNING, **options)
     attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
-    return NoteTemplates(start.pitches, attack, np.asarray(found["decay"]), start.fade, LEARNED_THRESHOLD)
+    return NoteTemplates(start.pitches, *scaled(attack, found["decay"]), start.fade, LEARNED_THRESHOLD)
 
 
 class Room(NamedTuple):
@@ -120,7 +121,8 @@ def _around_hits(lessons: Sequence[Lesson], pitches: Sequence[int], step: float)
         for note in lesson.notes:
             place = round(note.onset / step)
             found[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
-    return found / found.sum(axis=(0, 1))
+    found /= found.sum(axis=(0, 1))
+    return found
 
 
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:

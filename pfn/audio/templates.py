@@ -104,7 +104,7 @@ def _nearest(sounds: Mapping[int, np.ndarray], pitch: int) -> np.ndarray:
 
 
 def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Attack, decay and fade of one note, scaled so that a slice sums to 1 in the mean."""
+    """Attack, decay and fade of one note."""
     loud = np.abs(samples) >= 0.02 * np.abs(samples).max(initial=0.0)
     if not samples.any():
         raise DataError("notes: a recording of a single note is silent. Leave it out; neighbours take its place.")
@@ -115,7 +115,13 @@ def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.nda
     first = (lead + begin) // bands.hop - EARLY
     attack = spectra[:, first : first + ATTACK]
     steady = spectra[:, first + ATTACK : first + EARLY + round(STEADY / bands.step)]
-    scale = 1 / np.hstack([attack, steady]).sum(axis=0).mean()
     slope = np.polyfit(np.arange(steady.shape[1]), np.log(steady.sum(axis=0) + np.finfo(float).tiny), 1)[0]
     fade = np.minimum(np.exp(slope), 1 - 1e-4)
-    return attack.T * scale, steady.mean(axis=1) * scale, fade
+    return *scaled(attack.T, steady.mean(axis=1)), fade
+
+
+def scaled(attack: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Attacks (slices, bands, …) and decays (bands, …) so that a slice of a note sums to 1 in the mean of `STEADY`."""
+    steady = round(STEADY / note_bands().step) + EARLY - ATTACK
+    mean = (attack.sum(axis=(0, 1)) + steady * decay.sum(axis=0)) / (ATTACK + steady)
+    return attack / mean, decay / mean
