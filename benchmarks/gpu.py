@@ -16,8 +16,8 @@ import numpy as np
 import pfn
 from benchmarks.side_by_side import alternate, table
 from pfn.engines import Run, Stretch, make_run
-from pfn.solve.ask import make_request
 from pfn.solve.interruption import Interruption
+from pfn.solve.options import make_request
 from pfn.solve.progress import Bar
 from pfn.solve.propagation import make_problem
 from tests.networks import hierarchy, plain_nmf, tracking, tracking_scene

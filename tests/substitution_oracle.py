@@ -8,8 +8,8 @@ import scipy.sparse
 
 import pfn
 from pfn.solve import substitute_run
-from pfn.solve.ask import make_request
 from pfn.solve.interruption import Interruption
+from pfn.solve.options import make_request
 from pfn.solve.progress import Bar
 from tests.oracle import array_columns, column_counts
 

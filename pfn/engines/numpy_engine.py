@@ -144,6 +144,8 @@ class NumpyRun:
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
+        if self._problem.accelerated:
+            self._state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
         steps = self._problem.schedule.up
         for level in sorted({step.level for step in steps}):
             for number in range(rounds):

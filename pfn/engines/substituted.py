@@ -222,6 +222,8 @@ class SubstitutedRun:
 
     def fit_levels(self, rounds: int) -> None:
         """Start where propagation does when it first fits every learned level to the one below it."""
+        if self._problem.accelerated:
+            self._values.state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
         self._values.fit_levels(rounds)
         self._refresh()
         self._measure()

@@ -55,9 +55,17 @@ def check_matrix_shape(shape: tuple[int, ...], what: str) -> None:
         raise DeclarationError(f"{what} must be a non-empty matrix (rows, columns), found the shape {tuple(shape)}.")
 
 
+def _as_given(values: Any, what: str) -> Matrix:
+    """An array or a sparse matrix of any kind of entries."""
+    try:
+        return values if sp.issparse(values) else np.asarray(values)
+    except ValueError as error:
+        raise DeclarationError(f"{what} must be a matrix: {error}.") from error
+
+
 def checked_pattern(pattern: Any, what: str) -> Matrix:
     """Where entries may differ from zero, as a read-only CSR array of ones."""
-    given = pattern if sp.issparse(pattern) else np.asarray(pattern)
+    given = _as_given(pattern, what)
     if given.dtype != bool:
         raise DeclarationError(
             f"{what} must be a matrix of booleans, true where entries may differ from zero, found {given.dtype}. "
@@ -72,7 +80,7 @@ def checked_pattern(pattern: Any, what: str) -> Matrix:
 
 def checked_ties(tied: Any, what: str) -> tuple[Matrix, np.ndarray]:
     """The pattern of a matrix of whole numbers, and for each of its entries the number of its group, from 0."""
-    given = tied if sp.issparse(tied) else np.asarray(tied)
+    given = _as_given(tied, what)
     if given.dtype.kind not in "iu":
         raise DeclarationError(
             f"{what} must be a matrix of whole numbers, 0 where entries are zero and the same number where they are "

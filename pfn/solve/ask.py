@@ -3,32 +3,22 @@
 import warnings
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
-import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
-from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
-from pfn.errors import FileError, OptionError
 from pfn.network import Network
 from pfn.solve.batches import Batches
-from pfn.solve.data import Observations, check_is_network, check_observations
-from pfn.solve.dtypes import as_dtype
+from pfn.solve.data import check_is_network
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
 from pfn.solve.online_options import check_batches
-from pfn.solve.progress import Bar, make_bar
-from pfn.solve.ramps import check_count, check_number
+from pfn.solve.options import check_method, engine_of, make_request
+from pfn.solve.progress import make_bar
 from pfn.solve.request import ITERATIONS, Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
-from pfn.solve.start import named_initial
-from pfn.solve.weights import checked_weights
-
-ENGINES = ("numpy", "jax", "auto")
-PRECISIONS = ("full", "tf32")
 
 
 def infer(
@@ -57,7 +47,8 @@ def infer(
     """Find the hidden values; parameters stay as they are.
 
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
-    lists of such arrays, one per sequence; variables that are not in it are hidden.
+    lists of such arrays, one per sequence; variables that are not in it are hidden. `method` is a name or an object
+    with its options, such as `pfn.Propagate(…)`; docs/methods.md lists those of all methods, each with its default.
 
     >>> import numpy as np
     >>> import pfn
@@ -133,15 +124,8 @@ def _ask(
     check_is_network(network)
     chosen = as_method(method)
     chosen.check(network)
-    common["engine"] = _engine_of(chosen, common["engine"])
-    _check_method(chosen, common)
-    check_count(restarts, "restarts", 1)
-    if restarts > 1 and not getattr(chosen, "restartable", True):
-        raise OptionError(f"{type(chosen).__name__} is one solve: restarts would find the same. Leave restarts out.")
-    if restarts > 1 and (common["checkpoint"] is not None or common["resume"] is not None):
-        raise OptionError(
-            f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."
-        )
+    common["engine"] = engine_of(chosen, common["engine"])
+    check_method(chosen, common, restarts)
     bar = make_bar(progress)
     if batches is not None or partial is not None or (learning and not isinstance(data, Mapping)):
         check_batches(network, chosen, batches, partial, common | {"restarts": restarts})
@@ -155,144 +139,6 @@ def _ask(
         )
         answer = _best(_runs(chosen, request, restarts), interruption)
     return make_result(request, chosen, answer, restarts)
-
-
-def _engine_of(method: Method, engine: Any) -> Any:
-    """The engine asked for, or the only one that the method has."""
-    engines = getattr(method, "engines", ENGINES)
-    if engine in engines or engine not in ENGINES:
-        return engine
-    if engine == "auto":
-        return engines[0]
-    raise OptionError(f"{type(method).__name__} runs on NumPy only, found engine={engine!r}. Leave engine out.")
-
-
-def _device_wishes(common: Mapping[str, Any]) -> list[str]:
-    """What is asked for that only compiled propagation has."""
-    wishes = {"precision='tf32'": common["precision"] == "tf32", "a mesh": common["mesh"] is not None}
-    return [wish for wish, wanted in wishes.items() if wanted]
-
-
-def _check_method(method: Method, common: Mapping[str, Any]) -> None:
-    asked = _device_wishes(common)
-    if asked and method.name != "propagate":
-        option = asked[0].removeprefix("a ").partition("=")[0]
-        raise OptionError(
-            f"{type(method).__name__} has no use for {asked[0]}, which is for pfn.Propagate. Leave {option} out."
-        )
-
-
-def make_request(
-    network: Network,
-    data: Any,
-    common: dict[str, Any],
-    *,
-    learning: bool,
-    bar: Bar,
-    interruption: Interruption,
-    restarts: int = 1,
-) -> Request:
-    """The question, checked; `common` has all options but the method, restarts and progress."""
-    common = {"precision": "full", "mesh": None, "measure": 1} | common
-    _check_common(common)
-    dtype = as_dtype(common["dtype"])
-    observations = data if data is NOTHING else check_observations(network, data, dtype)
-    paths = {name: _path(name, common[name]) for name in ("checkpoint", "resume")}
-    _check_checkpoint(paths["checkpoint"])
-    return Request(
-        network=network,
-        observations=observations,
-        learned=frozenset(p.name for p in network.parameters if p.learn and learning),
-        initial=named_initial(network, common["initial"]),
-        weights=checked_weights(network, common["weights"], observations),
-        dtype=dtype,
-        engine=_engine(common, common["iterations"] * _dense_work(network, observations), restarts),
-        restart=0,
-        bar=bar,
-        interruption=interruption,
-        **paths,  # type: ignore[arg-type]  # the two paths that Request names
-        **{name: common[name] for name in _PASSED_ON},
-    )
-
-
-_PASSED_ON = (
-    "iterations",
-    "tolerance",
-    "stall",
-    "measure",
-    "seed",
-    "callback",
-    "checkpoint_every",
-    "precision",
-    "mesh",
-)
-
-
-def _check_common(common: Mapping[str, Any]) -> None:
-    for option in ("iterations", "checkpoint_every", "measure"):
-        check_count(common[option], option, 1)
-    check_count(common["seed"], "seed", 0)
-    for option in ("tolerance", "stall"):
-        if common[option] is not None:
-            check_number(common[option], option, 0.0, None)
-    if common["stall"] is not None and STALL_SWEEPS % common["measure"]:
-        raise OptionError(
-            f"measure={common['measure']} does not divide {STALL_SWEEPS}, and stall compares errors that many sweeps "
-            f"apart. Choose 1, 2, 5, 10, 25 or 50, or leave one of them out."
-        )
-    if common["engine"] not in ENGINES:
-        raise OptionError(f"engine must be one of {', '.join(map(repr, ENGINES))}, found {common['engine']!r}.")
-    if common["precision"] not in PRECISIONS:
-        raise OptionError(
-            f"precision must be one of {', '.join(map(repr, PRECISIONS))}, found {common['precision']!r}."
-        )
-    if common["precision"] == "tf32" and as_dtype(common["dtype"]).name != "float32":
-        raise OptionError(f"precision='tf32' needs dtype='float32', found {as_dtype(common['dtype'])}.")
-    _check_installed(common["engine"])
-    if common["callback"] is not None and not callable(common["callback"]):
-        raise OptionError(
-            f"callback must be a function (iteration, values) -> whether to stop, found {common['callback']!r}."
-        )
-
-
-def _check_installed(engine: str) -> None:
-    if not is_installed(engine):
-        raise OptionError(
-            "engine='jax' needs jax, which is not installed. Run: pip install 'positive-factor-networks[jax]'"
-        )
-
-
-def _engine(common: Mapping[str, Any], multiplications: float, restarts: int) -> str:
-    """The engine meant; what only JAX can do means JAX."""
-    asked = _device_wishes(common)
-    if asked and common["engine"] == "numpy":
-        raise OptionError(f"{asked[0]} needs engine='jax', found engine='numpy'.")
-    if asked:
-        _check_installed("jax")
-    alone = restarts == 1 or effective_n_jobs() == 1
-    return "jax" if asked else choose_engine(common["engine"], multiplications, alone=alone)
-
-
-def _dense_work(network: Network, observations: Observations) -> float:
-    """About how many multiplications a learning sweep takes, five products an equation; none if data are sparse."""
-    if any(sp.issparse(array) for arrays in observations.arrays.values() for array in arrays):
-        return 0.0
-    products = sum(e.rows * sum(parent.variable.size for parent in e.parents) for e in network.factorizations)
-    return 5.0 * products * sum(observations.lengths)
-
-
-def _path(name: str, path: Any) -> str | None:
-    if path is None or isinstance(path, str):
-        return path
-    if not isinstance(path, PathLike):
-        raise OptionError(f"{name} must be a path, as text or pathlib.Path, found {path!r}.")
-    return str(fspath(path))
-
-
-def _check_checkpoint(path: str | None) -> None:
-    """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
-    if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
-        raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
 
 
 def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, None, None]:

@@ -16,6 +16,18 @@ from pfn.solve.request import Method, Request
 KIND = "checkpoint"
 
 
+class Saved(dict[str, np.ndarray]):
+    """The arrays of a file, which says so where one is missing."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], path: Path) -> None:
+        super().__init__(arrays)
+        self._path = path
+
+    def __missing__(self, name: str) -> np.ndarray:
+        what = name.replace("\n", ", ")
+        raise FileError(f"{self._path}: the file is damaged: it has no {what}. Start without resume.")
+
+
 class Checkpoint:
     """Writes and reads the checkpoints of one run."""
 
@@ -32,7 +44,7 @@ class Checkpoint:
         assert self._request.checkpoint is not None  # `due` asked
         write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint})
 
-    def read(self) -> dict[str, np.ndarray]:
+    def read(self) -> Saved:
         """The state saved in the file to resume, which must be of the same question."""
         assert self._request.resume is not None  # the caller asked
         path = Path(self._request.resume)
@@ -42,7 +54,7 @@ class Checkpoint:
                 f"{path}: this checkpoint belongs to another run: the network, the data, the starting values, the "
                 "weights, the method, the seed and the dtype must be those of the run that wrote it."
             )
-        return arrays
+        return Saved(arrays, path)
 
     @cached_property
     def _fingerprint(self) -> str:

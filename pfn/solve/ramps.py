@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from operator import index
 
 from pfn.errors import OptionError
 
@@ -51,5 +52,9 @@ def check_number(value: object, what: str, least: float, most: float | None) -> 
 
 def check_count(value: object, what: str, least: int) -> None:
     """Refuse anything but a whole number that is large enough."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+    try:
+        fits = not isinstance(value, bool) and index(value) >= least  # type: ignore[arg-type]
+    except TypeError:
+        fits = False
+    if not fits:
         raise OptionError(f"{what} must be a whole number >= {least}, found {value!r}.")

@@ -8,7 +8,7 @@ import numpy as np
 from pfn.compiler import compile_network
 from pfn.errors import DataError, OptionError
 from pfn.network import Network, Variable
-from pfn.solve.data import find_variable, numbers, refuse_bad_entries
+from pfn.solve.data import check_is_network, find_variable, numbers, refuse_bad_entries
 from pfn.solve.methods import Propagate, as_method
 from pfn.solve.ramps import Ramp, check_count
 from pfn.solve.window import Window
@@ -130,10 +130,7 @@ def stream(
     2 [3. 1.]
     3 [1. 3.]
     """
-    if not isinstance(network, Network):
-        raise OptionError(
-            f"network must be a pfn.Network, found {type(network).__name__}. Wrap equations in pfn.Network(…)."
-        )
+    check_is_network(network)
     check_count(window, "window", 1)
     check_count(delay, "delay", 0)
     check_count(sweeps, "sweeps", 1)
@@ -167,6 +164,6 @@ def _method(network: Network, method: Any) -> Propagate:
     values = chosen.sparseness.values() if isinstance(chosen.sparseness, Mapping) else [chosen.sparseness]
     if chosen.release or chosen.start != "random" or any(isinstance(value, Ramp) for value in values):
         raise OptionError(
-            "stream: release, start='levels' and ramps go along a run; a stream has no end. Leave them out."
+            "stream: release, ramps and a start of its own belong to a run; a stream has no end. Leave them out."
         )
     return chosen

@@ -28,7 +28,7 @@ def _context(network: Network) -> int:
             if length is None:
                 raise OptionError(
                     f"{equation.name}: {equation}: {term} reaches back to the first slice, which no window holds. "
-                    f"Give the decay a length, or write it as an equation of its own, y[t] from y[t - 1]."
+                    f"Give the decay a length: decay(…, rate, length)."
                 )
             lags.append(term.slice.lag - length + 1)
     return max(lags) - min(*lags, 0)

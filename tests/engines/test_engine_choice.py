@@ -47,7 +47,7 @@ def test_the_size_is_that_of_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> N
         found.append(size)
         return "numpy"
 
-    monkeypatch.setattr("pfn.solve.ask.choose_engine", note)
+    monkeypatch.setattr("pfn.solve.options.choose_engine", note)
     X = np.ones((4, 10))
     for data in (X, scipy.sparse.csr_array(X)):
         pfn.learn(plain_nmf(4, 3), {"x": data}, iterations=2)

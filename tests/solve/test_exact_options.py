@@ -364,7 +364,9 @@ def test_engines(monkeypatch, method):
     """They run on NumPy, also where the machine has something that "auto" would take."""
     with pytest.raises(pfn.OptionError, match=r"^(Exact|Substitute) runs on NumPy only, found engine='jax'"):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method=method, engine="jax")
-    monkeypatch.setattr("pfn.solve.ask.choose_engine", lambda engine, *_, **__: "jax" if engine == "auto" else engine)
+    monkeypatch.setattr(
+        "pfn.solve.options.choose_engine", lambda engine, *_, **__: "jax" if engine == "auto" else engine
+    )
     result = pfn.infer(MACHINE, {"x": states(1, 0)}, method=method, iterations=1)
     assert result.settings["engine"] == "numpy"
 

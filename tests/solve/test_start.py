@@ -131,6 +131,7 @@ def test_more_restarts_are_never_worse() -> None:
     assert errors[-1] < errors[0]
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # where a test before this one has loaded JAX
 @pytest.mark.parametrize("progress", [False, True])
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_restarts_run_where_joblib_is_told_to(backend: str, progress: bool) -> None:

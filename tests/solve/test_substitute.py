@@ -396,6 +396,6 @@ def test_numbers_that_are_too_large_are_refused():
 
 
 def test_it_runs_on_numpy_only(monkeypatch):
-    monkeypatch.setattr("pfn.solve.ask.is_installed", lambda _engine: True)
+    monkeypatch.setattr("pfn.solve.options.is_installed", lambda _engine: True)
     with pytest.raises(pfn.OptionError, match="runs on NumPy only, found engine='jax'"):
         pfn.learn(TOWERS, {"x1": numbers(6, 20)}, method="substitute", engine="jax")
