@@ -41,19 +41,25 @@ def tracking_sweep(rounds: int) -> None:
         for _ in range(TRACKING_SWEEPS):
             run.sweep()
 
-    def ours(engine: str, dtype: str, acceleration: Any) -> Callable[[], object]:
-        method = pfn.Propagate(acceleration=acceleration)
-        return lambda: pfn.infer(network, scene, iterations=TRACKING_SWEEPS, method=method, engine=engine, dtype=dtype)
+    def ours(engine: str, dtype: str, **options: Any) -> Callable[[], object]:
+        common = {"iterations": TRACKING_SWEEPS, "engine": engine, "dtype": dtype}
+        return lambda: pfn.infer(network, scene, **common, **options)
 
+    plainly = pfn.Propagate(acceleration=None)
+    kinds = {
+        ", errors every 100 sweeps": {"method": plainly, "measure": 100},
+        ", errors every sweep": {"method": plainly},
+        ", momentum": {},
+    }
     runs = {
-        f"{engine}, {dtype}{', momentum' if acceleration else ''}": ours(engine, dtype, acceleration)
+        f"{engine}, {dtype}{kind}": ours(engine, dtype, **options)
         for engine in ("numpy", "jax")
         for dtype in ("float64", "float32")
-        for acceleration in (None, "momentum")
+        for kind, options in kinds.items()
     }
     compiled = {name: f"{first_call(run):.1f}" if name.startswith("jax") else "" for name, run in runs.items()}
-    times = alternate({"plain NumPy, float64": plain, **runs}, rounds)
-    base = times["plain NumPy, float64"]
+    times = alternate({"plain NumPy, float64, no errors": plain, **runs}, rounds)
+    base = times["plain NumPy, float64, no errors"]
     rows = {
         name: (f"{time / TRACKING_SWEEPS * 1e6:.0f}", f"{base / time:.2f}", compiled.get(name, ""))
         for name, time in times.items()
