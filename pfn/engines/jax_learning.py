@@ -101,11 +101,16 @@ def _normalize_some(equation: Equation, names: list[str], equations: Equations, 
     scaled = dict(zip(names, (found.values for found in entries), strict=True))
     for matrix in dict.fromkeys(owners[name] for name in names):
         if matrix.sparse or len(matrix.parameters) == 1:
-            values[matrix.name] = scaled[matrix.parameters[0]]
+            values[matrix.name] = _equal(scaled[matrix.parameters[0]], equations.data.ties.get(matrix.name))
         else:
             whole = values[matrix.name]
             parts = [scaled.get(name, whole[:, matrix.columns(name)]) for name in matrix.parameters]
             values[matrix.name] = jnp.concatenate(parts, axis=1)
+
+
+def _equal(entries: Array, groups: Array | None) -> Array:
+    """Tied entries made equal again that rounding set apart."""
+    return entries if groups is None else jnp.zeros_like(entries).at[groups].max(entries)[groups]
 
 
 def _entries(name: str, equations: Equations, values: Values) -> Entries:

@@ -124,6 +124,11 @@ class Unit:
             self._numerator[:] = tied(self._numerator, self._groups)
             self._denominator[:] = tied(self._denominator, self._groups)
 
+    def keep_ties(self) -> None:
+        """Make entries equal again that rounding set apart."""
+        if self._groups is not None:
+            self.values[:] = self.values[np.unique(self._groups, return_index=True)[1]][self._groups]
+
     def update(self, epsilon: float) -> None:
         """The left update from the numerators and denominators added since the last one."""
         self._tie()
@@ -279,4 +284,6 @@ def normalize_units(units: Iterable[Unit], updated: set[str], equations: Iterabl
                 continue
             uses = [equation.parameters.count(p) for p in chosen]
             normalize([owners[p.name].entries(p) for p in chosen], equation.normalize, equation.parts, uses)
+            for parameter in chosen:
+                owners[parameter.name].keep_ties()
         done.update(p.name for p in due)

@@ -115,6 +115,8 @@ class LeftUpdate:
             self._normalize()
         else:
             self._write(self._constrained(cost, self._constraint))
+            for unit in self.units:
+                unit.keep_ties()
         self._adjust()
 
     def _adjust(self) -> None:

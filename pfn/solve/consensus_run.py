@@ -44,7 +44,7 @@ class ConsensusRun:
         observed, lengths = request.observations.arrays, request.observations.lengths
         given = {name: [array.shape[1] for array in arrays] for name, arrays in observed.items()}
         self._copies = Copies(request.network, lengths, given)
-        start = _start(request)
+        start = Start.of(request, 0.0).values()  # zero, but for what is given
         self._parameters = {p.name: start[p.name] for p in request.network.parameters}
         self._counts = {e.name: self._weights(e) for e in request.network.factorizations}
         self._counted = np.array([self._counts[e.name].sum() * e.rows for e in request.network.factorizations])
@@ -139,17 +139,3 @@ class ConsensusRun:
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""
         self._iteration.close()
-
-
-def _start(request: Request) -> dict[str, Any]:
-    """Zero, but for what is given; parameters as they are known."""
-    return Start(
-        network=request.network,
-        observations=request.observations,
-        initial=request.initial,
-        learned=request.learned,
-        released=frozenset(),
-        scale=0.0,
-        dtype=request.dtype,
-        generator=request.generator(),
-    ).values()

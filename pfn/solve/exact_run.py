@@ -77,16 +77,7 @@ def refuse_options(request: Request) -> None:
 
 def parameters_of(request: Request) -> dict[str, Any]:
     """The value of every parameter."""
-    return Start(
-        network=request.network,
-        observations=request.observations,
-        initial=request.initial,
-        learned=request.learned,
-        released=frozenset(),
-        scale=1.0,
-        dtype=request.dtype,
-        generator=request.generator(),
-    ).parameters()
+    return Start.of(request, 1.0).parameters()
 
 
 def make_sequences(request: Request, parameters: Mapping[str, Any]) -> Iterator[Sequence]:

@@ -11,11 +11,11 @@ from pfn.solve import propagation
 from pfn.solve.consensus import Consensus
 from pfn.solve.data import find
 from pfn.solve.exact import Exact
-from pfn.solve.ramps import Ramp, check_count, check_number
+from pfn.solve.ramps import Ramp, check_choice, check_count, check_number, check_positive
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.substitute import Substitute
 
-CHOICES: dict[str, tuple[object, ...]] = {
+CHOICES: dict[str, tuple[str | None, ...]] = {
     "averaging": ("updated", "all"),
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
@@ -53,15 +53,9 @@ class Propagate:
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():
-            if getattr(self, option) not in allowed:
-                raise OptionError(
-                    f"Propagate: {option} must be one of {', '.join(map(repr, allowed))}, "
-                    f"found {getattr(self, option)!r}."
-                )
+            check_choice(getattr(self, option), f"Propagate: {option}", allowed)
         for option in ("epsilon", "initial_scale"):
-            check_number(getattr(self, option), f"Propagate: {option}", 0.0, None)
-            if not getattr(self, option):
-                raise OptionError(f"Propagate: {option} must be greater than 0, found 0. The default is small enough.")
+            check_positive(getattr(self, option), f"Propagate: {option}")
         for option in ("release", "learn_every", "sparseness"):
             if isinstance(getattr(self, option), Mapping):  # a copy of its own, which nobody else can change
                 object.__setattr__(self, option, dict(getattr(self, option)))

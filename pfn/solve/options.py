@@ -16,19 +16,13 @@ from pfn.solve.dtypes import as_dtype
 from pfn.solve.interruption import Interruption
 from pfn.solve.online import NOTHING
 from pfn.solve.progress import Bar
-from pfn.solve.ramps import check_count, check_number
+from pfn.solve.ramps import check_choice, check_count, check_number
 from pfn.solve.request import Method, Request
 from pfn.solve.start import named_initial
 from pfn.solve.weights import checked_weights
 
 ENGINES = ("numpy", "jax", "auto")
 PRECISIONS = ("full", "tf32")
-
-
-def check_choice(value: object, option: str, allowed: tuple[str, ...]) -> None:
-    """Refuse anything but one of these names."""
-    if not isinstance(value, str) or value not in allowed:
-        raise OptionError(f"{option} must be one of {', '.join(map(repr, allowed))}, found {value!r}.")
 
 
 def engine_of(method: Method, engine: Any) -> Any:

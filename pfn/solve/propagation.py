@@ -62,17 +62,7 @@ class Propagation(Sweeps):
 def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
-    start = Start(
-        network=request.network,
-        observations=request.observations,
-        initial=request.initial,
-        learned=request.learned,
-        released=released,
-        scale=method.initial_scale,
-        dtype=request.dtype,
-        generator=request.generator(),
-        columns=method.start == "columns",
-    )
+    start = Start.of(request, method.initial_scale, released=released, columns=method.start == "columns")
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,

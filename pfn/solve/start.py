@@ -12,6 +12,7 @@ from pfn.network import Network, Parameter, Variable
 from pfn.network.matrices import on_pattern
 from pfn.solve.column_start import from_columns
 from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
+from pfn.solve.request import Request
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
@@ -46,6 +47,23 @@ class Start:
     dtype: np.dtype[Any]
     generator: np.random.Generator
     columns: bool = False  # whether learned matrices start from slices of the data
+
+    @classmethod
+    def of(
+        cls, request: Request, scale: float, *, released: frozenset[str] = frozenset(), columns: bool = False
+    ) -> "Start":
+        """The start of a run that answers the request."""
+        return cls(
+            network=request.network,
+            observations=request.observations,
+            initial=request.initial,
+            learned=request.learned,
+            released=released,
+            scale=scale,
+            dtype=request.dtype,
+            generator=request.generator(),
+            columns=columns,
+        )
 
     def values(self) -> dict[str, Any]:
         """By variable an array per sequence, by parameter a matrix; not for what is observed throughout."""

@@ -11,10 +11,10 @@ from pfn.errors import OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.solve import substitute_run
 from pfn.solve.data import find
-from pfn.solve.ramps import check_count, check_number
+from pfn.solve.ramps import check_choice, check_count, check_positive
 from pfn.solve.request import Answer, Request
 
-CHOICES: dict[str, tuple[object, ...]] = {
+CHOICES: dict[str, tuple[str | None, ...]] = {
     "divergence": ("kl", "euclidean"),
     "acceleration": ("momentum", None),
     "start": ("random", "levels"),
@@ -55,15 +55,9 @@ class Substitute:
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():
-            if getattr(self, option) not in allowed:
-                raise OptionError(
-                    f"Substitute: {option} must be one of {', '.join(map(repr, allowed))}, "
-                    f"found {getattr(self, option)!r}."
-                )
+            check_choice(getattr(self, option), f"Substitute: {option}", allowed)
         for option in ("epsilon", "initial_scale"):
-            check_number(getattr(self, option), f"Substitute: {option}", 0.0, None)
-            if not getattr(self, option):
-                raise OptionError(f"Substitute: {option} must be greater than 0, found 0. The default is small enough.")
+            check_positive(getattr(self, option), f"Substitute: {option}")
         if isinstance(self.keep, str | Variable) or not isinstance(self.keep, Sequence):
             raise OptionError(f"Substitute: keep must be a list of variables, found {self.keep!r}. Put it in brackets.")
         object.__setattr__(self, "keep", tuple(self.keep))

@@ -48,16 +48,7 @@ def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
 
 
 def _problem(request: Request, method: "Substitute") -> Problem:
-    start = Start(
-        network=request.network,
-        observations=request.observations,
-        initial=request.initial,
-        learned=request.learned,
-        released=frozenset(),
-        scale=method.initial_scale,
-        dtype=request.dtype,
-        generator=request.generator(),
-    )
+    start = Start.of(request, method.initial_scale)
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,
