@@ -20,6 +20,7 @@ class Consensus:
     """
 
     name: ClassVar[str] = "consensus"
+    restartable: ClassVar[bool] = False
 
     def check(self, network: Network) -> None:
         """Every network will do that has no decay."""

@@ -32,8 +32,6 @@ def _refuse_options(request: Request) -> None:
             f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate'."
         )
-    if request.restart:
-        raise OptionError("Consensus: the start is not random, so every run is the same. Leave restarts out.")
 
 
 class ConsensusRun:

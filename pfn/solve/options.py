@@ -53,7 +53,7 @@ def check_method(method: Method, common: Mapping[str, Any], restarts: int) -> No
         )
     check_count(restarts, "restarts", 1)
     if restarts > 1 and not getattr(method, "restartable", True):
-        raise OptionError(f"{type(method).__name__} is one solve: restarts would find the same. Leave restarts out.")
+        raise OptionError(f"{type(method).__name__} draws no start: restarts would find the same. Leave restarts out.")
     if restarts > 1 and (common["checkpoint"] is not None or common["resume"] is not None):
         raise OptionError(
             f"restarts={restarts} cannot be combined with checkpoint or resume. Use restarts=1, or run them one by one."

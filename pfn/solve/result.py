@@ -157,7 +157,7 @@ def load(path: str | Path) -> Result:
     arrays, content = read_file(Path(path), KIND)
     try:
         return _result(arrays, content, Path(path))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path}: the file is damaged ({error!r}). Write it again.") from error
 
 

@@ -142,6 +142,9 @@ def test_refusals_of_patterns_and_ties() -> None:
         "Give tied entries the same value."
     ):
         Parameter("V", [[1, 0], [0, 2]], tied=np.eye(2, dtype=int))
+    for option in ("pattern", "tied"):
+        with pytest.raises(pfn.DeclarationError, match=rf"^parameter V: .*{option} must be a matrix: .*inhomogeneous"):
+            Parameter("V", **{option: [[1], [1, 0]]})
     with refused("parameter V: tied has the pattern already. Leave pattern out."):
         Parameter("V", pattern=np.eye(2) > 0, tied=np.eye(2, dtype=int))
     with refused(

@@ -1,10 +1,13 @@
 """What learning by batches refuses: every message says what was expected, what was found and the way out."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import pfn
 from pfn import t
@@ -22,6 +25,7 @@ FEW = pfn.Batches(first=1)
     ("options", "message"),
     [
         ({"size": 0}, r"Batches: size must be a whole number >= 1, found 0"),
+        ({"size": np.array([1, 2])}, r"Batches: size must be a whole number >= 1, found array"),
         ({"epochs": 1.5}, r"Batches: epochs must be a whole number >= 1, found 1\.5"),
         ({"first": 0}, "Batches: first must be"),
         ({"settle": -1}, "Batches: settle must be a whole number >= 0, found -1"),
@@ -112,6 +116,41 @@ def test_folders(tmp_path: Path) -> None:
         pfn.learn(NETWORK, [tmp_path / "d.npz"])
     with pytest.raises(pfn.FileError, match=r"d\.txt: expected a file that ends in"):
         pfn.learn(NETWORK, [tmp_path / "d.txt"])
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "safetensors"])
+def test_files_with_a_wrong_bit_are_read_or_refused(kind: str, tmp_path: Path) -> None:
+    """Whatever numpy and safetensors make of them; files that numpy cannot read are closed (warnings are errors)."""
+    path = tmp_path / f"a.{kind}"
+    if kind == "safetensors":
+        save_file({"x": GOOD["x"]}, path)
+    elif kind == "npz":
+        np.savez(path, x=GOOD["x"])
+    else:
+        np.save(path, GOOD["x"])
+    content = path.read_bytes()
+    for place in range(0, len(content), 2):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :])
+        with suppress(pfn.FileError, pfn.DataError):
+            pfn.learn(NETWORK, [path], batches=FEW)
+
+
+def test_a_checkpoint_that_lacks_something(tmp_path: Path) -> None:
+    data, path = [GOOD] * 3, tmp_path / "run.pfn"
+    options: Any = {"batches": pfn.Batches(size=1, first=1, sweeps=1)}
+    pfn.learn(NETWORK, data, checkpoint=path, callback=lambda number, _: number == 0, **options)
+    path.write_bytes(path.read_bytes().replace(b'"counters"', b'"counterz"'))
+    with pytest.raises(pfn.FileError, match=r"run\.pfn: the file is damaged: it has no counters"):
+        pfn.learn(NETWORK, data, resume=path, **options)
+
+
+def test_what_the_user_raises_is_not_changed() -> None:
+    def sequences() -> Iterator[Any]:
+        yield GOOD
+        raise LookupError("no more files")
+
+    with pytest.raises(LookupError, match="no more files"):
+        pfn.learn(NETWORK, sequences(), batches=FEW)
 
 
 def test_a_plain_checkpoint_is_another_run(tmp_path: Path) -> None:

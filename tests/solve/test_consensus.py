@@ -161,7 +161,7 @@ def test_the_compiled_iteration_is_the_same(dtype, tmp_path):
 def test_what_is_refused():
     with pytest.raises(pfn.OptionError, match="Consensus: parameter W is to be learned"):
         pfn.learn(parts_based(), {"x": np.ones((4, 3))}, method="consensus")
-    with pytest.raises(pfn.OptionError, match="every run is the same"):
+    with pytest.raises(pfn.OptionError, match="restarts would find the same"):
         ask(MACHINE, {"x": TURNS}, restarts=2)
     x, h, W = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Parameter("W", np.eye(2))
     decaying = pfn.Network(pfn.Factorization(x[t], W @ pfn.decay(h[t], 0.5)))

@@ -85,7 +85,7 @@ def test_options_of_sweeps(option, value):
 
 def test_restarts_are_refused_before_the_first_run(monkeypatch):
     monkeypatch.setattr(pfn.Exact, "run", pytest.fail)
-    with refused("Exact is one solve: restarts would find the same. Leave restarts out.", pfn.OptionError):
+    with refused("Exact draws no start: restarts would find the same. Leave restarts out.", pfn.OptionError):
         pfn.infer(MACHINE, {"x": states(1, 0)}, method="exact", restarts=2)
 
 

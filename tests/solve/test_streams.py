@@ -161,6 +161,9 @@ def test_networks_that_cannot_be_streamed() -> None:
         pfn.stream(5)  # type: ignore[arg-type]
     with pytest.raises(pfn.OptionError, match="made without frames"):
         list(pfn.stream(ECHO))
+    endless = pfn.Network(pfn.Factorization(x[t], pfn.Parameter("W", np.ones((6, 3))) @ pfn.decay(e[t], 0.5)))
+    with pytest.raises(pfn.OptionError, match=r"reaches back to the first slice.*Give the decay a length"):
+        pfn.stream(endless)
 
 
 @pytest.mark.parametrize(
