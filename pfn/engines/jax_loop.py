@@ -59,6 +59,46 @@ class _Loop(NamedTuple):
     fresh: Values  # W S of every equation, where the next sweep begins with these values
 
 
+class _Sweeps:
+    """The sweeps of a stretch: how they begin, what one of them changes, what is left in the end."""
+
+    def __init__(self, sweep: Sweep, plan: Plan, data: Data, values: Values, control: Control) -> None:
+        self._sweep, self._plan, self._control = sweep, plan, control
+        self._devices = Devices(plan.mesh)
+        self._pack, self._unpack = _packing(plan, values)
+        self._movable = self._pack(data.movable) if plan.accelerated else {}
+
+    def begin(self, state: State) -> _Loop:
+        """Before the first."""
+        plan, control = self._plan, self._control
+        kept = State(self._pack(state.values), self._pack(state.previous) if plan.accelerated else {})
+        room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
+        fresh = {} if plan.accelerated else self._sweep.reconstructions(state.values)
+        return _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
+
+    def one(self, loop: _Loop, due: Any) -> _Loop:
+        """The next, with momentum before it and errors after it where that is due."""
+        plan, control, sweep = self._plan, self._control, self._sweep
+        number, (kept, previous) = control.first + loop.done, loop.state
+        if plan.accelerated:
+            kept, previous = sweep.extrapolated(kept, previous, self._movable, strength(loop.steps), number)
+        values: Values = sweep.restored(self._unpack(kept)) if plan.accelerated else self._unpack(kept)
+        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
+        values, R = sweep.down(values)
+        values = self._devices.kept(values, plan.changing)
+        found = _errors(sweep, values, R, due)
+        errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
+        steps = steps_after(loop.steps, loop.before, now := found[-2], control.changed[loop.done])
+        new = State(self._pack(values), previous)
+        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
+
+    def end(self, loop: _Loop) -> State:
+        """After the last."""
+        plan, (values, previous) = self._plan, loop.state
+        both = (self._unpack(values), self._unpack(previous) if plan.accelerated else {})
+        return State(*(self._devices.kept(arrays, plan.changing) for arrays in both))
+
+
 @partial(jax.jit, static_argnames=("plan", "unasked", "always"))
 def advance(
     plan: Plan, data: Data, holding: Mapping[str, Array], state: State, control: Control, *, unasked: int, always: bool
@@ -68,44 +108,25 @@ def advance(
     Errors are measured always, or after the sweeps that are due. The criteria are looked at after every `unasked`
     sweeps, which are written out one after the other.
     """
-    sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
-    due = (lambda _done: True) if always else partial(_is_due, control)
+    sweeps = _Sweeps(Sweep(plan, data, holding), plan, data, state.values, control)
 
-    def body(loop: _Loop) -> _Loop:
-        number = control.first + loop.done
-        kept, previous = loop.state
-        if plan.accelerated:
-            kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
-        values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
-        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
-        values, R = sweep.down(values)
-        values = devices.kept(values, plan.changing)
-        found = _errors(sweep, values, R, due(loop.done))
-        errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
-        now = found[-2]
-        steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
-        new = State(pack(values), previous)
-        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
+    def due(done: Array) -> Any:
+        return True if always else _is_due(control, done)
 
-    pack, unpack = _packing(plan, state.values)
-    movable = pack(data.movable) if plan.accelerated else {}
-    kept = State(pack(state.values), pack(state.previous) if plan.accelerated else {})
-    room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-    fresh = {} if plan.accelerated else sweep.reconstructions(state.values)
-    start = _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
+    def one(loop: _Loop) -> _Loop:
+        return sweeps.one(loop, due(loop.done))
 
     def several(loop: _Loop) -> _Loop:
         for _ in range(unasked):
-            loop = body(loop)
+            loop = one(loop)
         last = loop.done - 1
         return loop._replace(met=due(last) & _met(control, last, loop.errors))
 
+    loop = sweeps.begin(state)
     if unasked > 1:
-        start = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: body(loop), start)
-    end = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, start)
-    before = unpack(end.state.previous) if plan.accelerated else {}
-    ends = (devices.kept(arrays, plan.changing) for arrays in (unpack(end.state.values), before))
-    return State(*ends), end.errors, end.done
+        loop = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: one(loop), loop)
+    loop = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, loop)
+    return sweeps.end(loop), loop.errors, loop.done
 
 
 def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
