@@ -70,25 +70,9 @@ def advance(
     """
     sweep, devices = Sweep(plan, data, holding), Devices(plan.mesh)
     due = (lambda _done: True) if always else partial(_is_due, control)
-
-    def body(loop: _Loop) -> _Loop:
-        number = control.first + loop.done
-        kept, previous = loop.state
-        if plan.accelerated:
-            kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
-        values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
-        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
-        values, R = sweep.down(values)
-        values = devices.kept(values, plan.changing)
-        found = _errors(sweep, values, R, due(loop.done))
-        errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
-        now = found[-2]
-        steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
-        new = State(pack(values), previous)
-        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
-
     pack, unpack = _packing(plan, state.values)
     movable = pack(data.movable) if plan.accelerated else {}
+    body = _one_sweep(plan, sweep, control, packing=(pack, unpack), movable=movable, due=due)
     kept = State(pack(state.values), pack(state.previous) if plan.accelerated else {})
     room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
     fresh = {} if plan.accelerated else sweep.reconstructions(state.values)
@@ -106,6 +90,37 @@ def advance(
     before = unpack(end.state.previous) if plan.accelerated else {}
     ends = (devices.kept(arrays, plan.changing) for arrays in (unpack(end.state.values), before))
     return State(*ends), end.errors, end.done
+
+
+def _one_sweep(
+    plan: Plan,
+    sweep: Sweep,
+    control: Control,
+    *,
+    packing: tuple[Packing, Packing],
+    movable: Mapping[str, Any],
+    due: Callable[[Array], Any],
+) -> Callable[[_Loop], _Loop]:
+    """What takes a stretch from one sweep to the next; errors are measured where `due`."""
+    (pack, unpack), devices = packing, Devices(plan.mesh)
+
+    def body(loop: _Loop) -> _Loop:
+        number = control.first + loop.done
+        kept, previous = loop.state
+        if plan.accelerated:
+            kept, previous = sweep.extrapolated(kept, previous, movable, strength(loop.steps), number)
+        values: Values = sweep.restored(unpack(kept)) if plan.accelerated else unpack(kept)
+        values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
+        values, R = sweep.down(values)
+        values = devices.kept(values, plan.changing)
+        found = _errors(sweep, values, R, due(loop.done))
+        errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
+        now = found[-2]
+        steps = steps_after(loop.steps, loop.before, now, control.changed[loop.done])
+        new = State(pack(values), previous)
+        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
+
+    return body
 
 
 def _packing(plan: Plan, values: Values) -> tuple[Packing, Packing]:
