@@ -1,6 +1,7 @@
 """Structured terms at work: each is what the same thing written with plain variables and matrices gives."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 import pfn
 from pfn import t
+from pfn.updates.windows import WindowSums
 from tests.engines.comparison import assert_close
 
 RATES = np.array([0.4, 0.9, 1.0])
@@ -69,6 +71,19 @@ def test_a_decay_is_a_matrix_over_all_of_time(engine: str, length: int | None) -
         for name in ("h", "k"):
             assert_close(flat(found[name]), wanted[name], f"{name}, {method}")
         np.testing.assert_allclose(found.history.divergence, wanted.history.divergence, rtol=1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 13, 20, None])
+def test_windows_by_doubling_are_those_by_recursion(length: int | None) -> None:
+    pytest.importorskip("jax", reason="jax is not installed")
+    window_sums = import_module("pfn.engines.jax_windows").window_sums
+    x, position = np.random.default_rng(13).random((3, 13)), np.array([*range(4), *range(9)])
+    window = pfn.decay(pfn.Variable("x", 3)[t], RATES, np.inf if length is None else length).window
+    sums = WindowSums(RATES, [length], x.shape, position)
+    with import_module("jax").enable_x64(True):
+        forward, backward = (np.asarray(window_sums(x, window, position, backward=b)) for b in (False, True))
+    np.testing.assert_allclose(forward, sums.apply(x), rtol=1e-12)
+    np.testing.assert_allclose(backward, next(sums.adjoint(x)), rtol=1e-12)
 
 
 def two_decays() -> tuple[pfn.Network, pfn.Variable, list[np.ndarray]]:

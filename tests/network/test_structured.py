@@ -134,6 +134,11 @@ def test_a_pattern_fixes_zeros(pattern: Any) -> None:
     assert start != Parameter("V", [[2, 0], [0, 0], [0, 0]], learn=True)
 
 
+def test_rounding_does_not_untie() -> None:
+    value = Parameter("V", [[1, 0], [0, 1 + 1e-7]], tied=np.eye(2, dtype=int)).value
+    np.testing.assert_array_equal(value.toarray(), np.eye(2))
+
+
 def test_refusals_of_patterns_and_ties() -> None:
     with refused("parameter V: the value is 5 at [0, 1], where the pattern has a zero."):
         Parameter("V", [[1, 5], [0, 1]], pattern=np.eye(2) > 0)

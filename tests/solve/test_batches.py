@@ -13,6 +13,9 @@ import scipy.sparse
 
 import pfn
 from pfn import t
+from pfn.engines.numpy_engine import NumpyRun
+from pfn.solve import propagation
+from pfn.solve.request import Answer, Request
 
 x, h = pfn.Variable("x", 6), pfn.Variable("h", 3)
 W = pfn.Parameter("W", shape=(6, 3))
@@ -273,14 +276,40 @@ def test_a_run_that_was_killed_goes_on_where_it_was(listed: bool, tmp_path: Path
         pfn.learn(PLAIN, data, resume=path, batches=pfn.Batches(size=6))
 
 
-def test_levels_are_fitted_once() -> None:
+@pytest.mark.parametrize("method", [pfn.Propagate(start="levels"), pfn.Substitute(start="levels")])
+def test_levels_are_fitted_once(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, X = sequences(12, 20)
-    method = pfn.Propagate(start="levels")
-    results = [
-        pfn.learn(PLAIN, X, method=method, batches=pfn.Batches(size=10, first=5, sweeps=1, settle=0, memory=memory))
-        for memory in (1.0, 0.999)
-    ]
-    assert distance(results[0][W], results[1][W]) < 1e-3
+    plain, fitted = NumpyRun.fit_levels, []
+
+    def counted(run: NumpyRun, *arguments: Any) -> None:
+        fitted.append(run)
+        plain(run, *arguments)
+
+    monkeypatch.setattr(NumpyRun, "fit_levels", counted)
+    pfn.learn(PLAIN, X, method=method, batches=pfn.Batches(size=5, first=5, sweeps=1, settle=1))
+    assert len(fitted) == 1
+
+
+def test_every_batch_draws_its_own_start_and_every_epoch_its_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = [np.full((6, 2), number + 1.0) for number in range(12)]
+    plain, draws, orders = propagation.run, [], []
+
+    def noted(request: Request, method: pfn.Propagate) -> Answer:
+        draws.append(request.generator().random())
+        orders.append(tuple(float(array[0, 0]) for array in request.observations.arrays["x"]))
+        return plain(request, method)
+
+    monkeypatch.setattr(propagation, "run", noted)
+    pfn.learn(PLAIN, X, batches=pfn.Batches(size=4, epochs=2, first=1, sweeps=1, settle=0))
+    assert len(set(draws)) == len(draws) == 6
+    assert orders[:3] != orders[3:]
+    assert sorted(sum(orders[3:], ())) == list(range(1, 13))
+
+
+def test_shares_of_batches() -> None:
+    assert pfn.Batches(memory=1.0, offset=3.0).share(2) == 0.2
+    assert pfn.Batches(memory=0.5, offset=7.0).share(2) == pytest.approx(1 / 3)
+    assert pfn.Batches(memory=0.5, offset=7.0).share(0) == 1.0
 
 
 def test_interrupted_after_a_batch() -> None:

@@ -42,6 +42,14 @@ def test_parts_that_occur_alone_are_learned_at_once():
         assert distance.min(axis=0).max() < 0.1
 
 
+def test_what_is_zero_in_a_slice_can_grow():
+    X = np.hstack([np.eye(5, 3), np.random.default_rng(0).random((5, 9))])
+    data = check_observations(plain_nmf(5, 3), {"x": X}, np.dtype(float))
+    network, drawn = plain_nmf(5, 3), {"W": np.random.default_rng(1).random((5, 3))}
+    found = from_columns(network.factorizations[0], network, data, drawn)["W"]
+    assert 0 < found.min() < 0.1 * found.mean()
+
+
 def test_sequences_start_from_consecutive_slices():
     """A window of three slices of x and the later y is a column of W0, W1, W2 one below the other; two sequences."""
     x, y, h = pfn.Variable("x", 2), pfn.Variable("y", 1), pfn.Variable("h", 3)
