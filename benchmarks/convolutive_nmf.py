@@ -14,7 +14,7 @@ from benchmarks.side_by_side import alternate, table
 from tests.networks import hierarchy
 
 BINS, SLICES, COMPONENTS, FRAMES = 513, 1000, 20, 10
-ITERATIONS = 50
+ITERATIONS = 30
 
 
 def problem(dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

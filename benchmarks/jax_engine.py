@@ -176,7 +176,7 @@ def main(rounds: int, tables: list[str]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("tables", nargs="*", default=["tracking", "learning", "sparse", "crossover"])
     chosen = parser.parse_args()
     main(chosen.rounds, chosen.tables)

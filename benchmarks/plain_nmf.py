@@ -18,7 +18,7 @@ from benchmarks.side_by_side import alternate, table
 from pfn import t
 
 BINS, SLICES, COMPONENTS = 513, 1000, 50
-ITERATIONS = 100
+ITERATIONS = 50
 TARGETS = (100, 300)
 REFERENCE = 'scikit-learn, solver="mu"'
 

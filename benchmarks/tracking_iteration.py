@@ -59,5 +59,5 @@ def same_start(network: pfn.Network, scene: dict[str, np.ndarray]) -> pfn.Result
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     main(parser.parse_args().rounds)
