@@ -65,7 +65,9 @@ def events(activity: np.ndarray, reading: Reading) -> Events:
     maxima = [_maxima(row, reading) for row in activity]  # row by row: an hour of all rows would be copied many times
     columns, heights, around = (np.concatenate(kind) for kind in zip(*maxima, strict=True))
     counts = [len(found.columns) for found in maxima]
-    typical = np.repeat([_typical(found.heights) for found in maxima], counts) if reading.separate else _typical(heights)
+    typical = (
+        np.repeat([_typical(found.heights) for found in maxima], counts) if reading.separate else _typical(heights)
+    )
     rows, counting = np.repeat(np.arange(len(activity)), counts), heights > reading.threshold * typical + around
     order = np.lexsort((rows[counting], columns[counting]))
     strengths = heights / max(heights.max(initial=0.0), np.finfo(float).tiny)

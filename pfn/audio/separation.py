@@ -1,5 +1,6 @@
 """Instruments out of a mixture: shares of its spectrum, at its own phase, that add up to it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.components import Components, grouped, learn_components
-from pfn.audio.notes import Note, read_score
+from pfn.audio.notes import Note, checked_notes, read_score
 from pfn.audio.recordings import open_recording
 from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import write_sound
@@ -22,6 +23,9 @@ SLICE = 0.046
 
 SHARPNESS = 1.5
 """Shares are those of magnitudes to this power: between those of magnitudes, 1, and of energies, 2."""
+
+UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]")
+"""What names of files cannot have, on one system or another."""
 
 Score = Mapping[str, str | PathLike[str] | Iterable[Note]] | str | PathLike[str]
 
@@ -54,7 +58,7 @@ class Separation:
         except OSError as error:
             raise FileError(f"{place}: cannot be made a folder: {error.strerror}. Name another.") from error
         loudest = max(1.0, *(float(np.abs(stem).max()) for stem in self.stems.values()))
-        paths = [place / f"{name.replace('/', '-')}.wav" for name in self.stems]
+        paths = [place / f"{UNSAFE.sub('-', name)}.wav" for name in self.stems]
         for path, stem in zip(paths, self.stems.values(), strict=True):
             write_sound(path, stem / loudest, round(self.rate))
         return paths
@@ -94,6 +98,10 @@ def separate(
     magnitude = np.sqrt(sum(channel.magnitude**2 for channel in heard) / len(heard))
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is None:
+        if drums is not None:
+            raise OptionError(
+                "drums says which instruments of a score have no pitches: give notes too, or leave it out."
+            )
         check_count(parts, "parts", 2)
         check_count(components, "components", parts)
         found = learn_components(magnitude, components, **options)
@@ -125,7 +133,7 @@ def _score(notes: Score) -> dict[str, list[Note]]:
         found = {
             str(name): [note for part in read_score(given).values() for note in part]
             if isinstance(given, str | PathLike)
-            else [Note(*note) for note in given]
+            else checked_notes(given, f"notes of {name}")
             for name, given in notes.items()
         }
     else:

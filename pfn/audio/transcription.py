@@ -25,6 +25,9 @@ FLUX_RATE = 16_000
 RISING, RELEASED = 12, 0.4
 """A note is strongest within so many slices of its onset, and ends where less than this is left of it."""
 
+MODELS = {"piano": piano_templates, "drums": drum_templates}
+"""Those that come with the package, by name."""
+
 
 @dataclass(frozen=True, eq=False)
 class Transcription:
@@ -91,9 +94,8 @@ def transcribe(
 def _listener(model: object, threshold: float | None) -> Listener:
     if threshold is not None:
         check_positive(threshold, "threshold")
-    known = {"piano": piano_templates, "drums": drum_templates}
-    if isinstance(model, str) and model in known:
-        model = known[model]()
+    if isinstance(model, str) and model in MODELS:
+        model = MODELS[model]()
     if isinstance(model, NoteTemplates):
         return NoteMachines(model, threshold)
     if isinstance(model, DrumTemplates):

@@ -8,7 +8,8 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
 from pfn.audio import Note, Transcription
-from pfn.errors import DataError
+from pfn.audio.samples import check_part
+from pfn.errors import DataError, OptionError
 from pfn.plots.heatmaps import colours
 from pfn.plots.pictures import Picture, picture_and_axes
 
@@ -42,16 +43,19 @@ def piano_roll(
     """
     if not isinstance(found, Transcription):
         raise DataError(f"piano_roll needs what pfn.audio.transcribe returns, found {type(found).__name__}.")
-    end = found.seconds if duration is None else start + duration
+    check_part(start, duration)
+    if start >= found.seconds:
+        raise OptionError(f"start must be less than the {found.seconds:g} s of what was heard, found {start:g}.")
+    end = found.seconds if duration is None else min(start + duration, found.seconds)
+    known = None if truth is None else [note for note in truth if note.offset > start and note.onset < end]
     figure, axes = picture_and_axes(ax, SIZE)
-    rows = found.labels if found.drums else None
-    if rows is None:
-        _draw_spectrum(axes, found, start, end, colormap)
-    else:
+    if found.drums:
         _draw_activity(axes, found, start, end, colormap)
+    else:
+        _draw_spectrum(axes, found, _range(found, known or ()), start, end, colormap)
     _draw_notes(axes, found, found.notes, filled=True)
-    if truth is not None:
-        _draw_notes(axes, found, list(truth), filled=False)
+    if known is not None:
+        _draw_notes(axes, found, known, filled=False)
         names = [Patch(color=FOUND, label="found"), Patch(edgecolor=TRUE, facecolor="none", label="true")]
         axes.legend(handles=names, loc="upper right", fontsize="x-small", facecolor="black", labelcolor="white")
     axes.set_xlim(start, end)
@@ -60,19 +64,20 @@ def piano_roll(
     return figure
 
 
-def _draw_spectrum(axes: Axes, found: Transcription, start: float, end: float, colormap: str) -> None:
+def _draw_spectrum(
+    axes: Axes, found: Transcription, pitches: tuple[int, int], start: float, end: float, colormap: str
+) -> None:
     """Bands at the pitches of their frequencies, an octave to a tick."""
-    lowest, highest = _range(found)
-    pitches = np.arange(lowest, highest + 1, 1 / SEMITONES)
+    lowest, highest = pitches
+    rows = np.arange(SEMITONES * (lowest - 1), SEMITONES * (highest + 1) + 1) / SEMITONES
     heard = 69 + 12 * np.log2(found.frequencies / 440)
     shown = _columns(found, "spectrum", start, end)
-    rows = np.stack([np.interp(pitches, heard, column) for column in shown.T.astype(float)], axis=1)
     axes.imshow(
-        rows,
+        np.stack([np.interp(rows, heard, column) for column in shown.T.astype(float)], axis=1),
         cmap=colours(colormap),
         aspect="auto",
         origin="lower",
-        extent=(start, end, lowest - 0.5 / SEMITONES, pitches[-1] + 0.5 / SEMITONES),
+        extent=(start, end, rows[0] - 0.5 / SEMITONES, rows[-1] + 0.5 / SEMITONES),
         vmin=0,
     )
     ticks = [pitch for pitch in found.pitches if lowest <= pitch <= highest and pitch % 12 == 0]
@@ -96,9 +101,9 @@ def _columns(found: Transcription, name: str, start: float, end: float) -> np.nd
     return values[:, :: max(1, values.shape[1] // MOST_COLUMNS)]
 
 
-def _range(found: Transcription) -> tuple[int, int]:
-    """From which pitch to which: what was found, an octave around it, and never less than three octaves."""
-    played = [note.pitch for note in found.notes] or [60]
+def _range(found: Transcription, truth: Iterable[Note]) -> tuple[int, int]:
+    """From which pitch to which: what was found or is true, an octave around it, and never less than three octaves."""
+    played = [note.pitch for note in (*found.notes, *truth)] or [60]
     lowest, highest = min(played) - 12, max(played) + 12
     middle = (lowest + highest) // 2
     lowest, highest = min(lowest, middle - 18), max(highest, middle + 18)
