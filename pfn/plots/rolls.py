@@ -119,5 +119,5 @@ def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, fill
         for place in [note.pitch if places is None else places.get(note.pitch)]
         if place is not None
     ]
-    inside, outline = (FOUND, "none") if filled else ("none", TRUE)
+    inside, outline = (FOUND, "black") if filled else ("none", TRUE)
     axes.add_collection(PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline))
