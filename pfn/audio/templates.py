@@ -76,7 +76,7 @@ def load_templates(path: str | PathLike[str]) -> NoteTemplates:
 def check_spectra(pitches: tuple[int, ...], values: np.ndarray, shape: tuple[int, ...]) -> None:
     """Refuse what cannot be values of sounds with these MIDI numbers, the last axis, whatever file it was in."""
     if not pitches or list(pitches) != sorted(set(pitches)) or pitches[0] < 0 or pitches[-1] > HIGHEST:
-        raise ValueError(f"pitches {pitches}")
+        raise ValueError(f"pitches that are not distinct MIDI numbers from 0 to {HIGHEST} in order")
     if values.shape != (*shape, len(pitches)):
         raise ValueError(f"an array of the shape {values.shape}")
     if not (np.isfinite(values).all() and (values >= 0).all()):
