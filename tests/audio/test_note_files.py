@@ -41,6 +41,15 @@ def test_times_are_those_that_mido_computes_with_changes_of_tempo(tmp_path):
     assert sorted(times) == pytest.approx(sorted(time for note in found for time in note[:2]))
 
 
+def test_a_note_of_no_velocity_is_the_end_of_one(tmp_path):
+    strikes = [
+        mido.Message("note_on", note=60, velocity=velocity, time=time)
+        for velocity, time in ((64, 0), (0, 480), (64, 480), (0, 480))
+    ]
+    mido.MidiFile(ticks_per_beat=480, tracks=[mido.MidiTrack(strikes)]).save(tmp_path / "twice.mid")
+    assert [note[:3] for note in read_notes(tmp_path / "twice.mid")] == [(0.0, 0.5, 60), (1.0, 1.5, 60)]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
