@@ -92,7 +92,7 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
 @click.option("--parts", type=click.IntRange(2), default=2, show_default=True, help="Without a score: how many stems.")
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
 @click.option("--duration", type=click.FloatRange(0, min_open=True), help="Seconds to take.  [default: all]")
-@click.option("--iterations", type=click.IntRange(1), default=60, show_default=True, help="Sweeps of learning.")
+@click.option("--iterations", type=click.IntRange(1), default=40, show_default=True, help="Sweeps of learning.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--out", type=FILE, help="The folder for the stems.  [default: AUDIO-stems]")
 def separate_command(

@@ -26,14 +26,14 @@ class Freedom:
     """How freely a score is played.
 
     - before, after: seconds around a written note in which it may sound, since players and scores differ;
-    - colours: spectra of every pitch: its attack and what follows, or soft and loud;
+    - colours: spectra of every pitch, such as its attack, what follows, and its softer repetition;
     - rings: slices that a drum rings for once it is struck, by default about half a second;
     - struck: seconds either side of its written onset at which a drum may be struck.
     """
 
     before: float = 0.05
     after: float = 0.05
-    colours: int = 2
+    colours: int = 3
     rings: int = 40
     struck: float = 0.05
 

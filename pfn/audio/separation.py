@@ -85,7 +85,7 @@ def separate(
     sample_rate: float | None = None,
     start: float = 0.0,
     duration: float | None = None,
-    iterations: int = 60,
+    iterations: int = 40,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Separation:

@@ -186,3 +186,11 @@ def test_the_number_of_a_sample_that_is_none_counts_from_the_begin_of_the_file(t
     soundfile.write(tmp_path / "long.wav", samples, RATE, subtype="FLOAT")
     with pytest.raises(pfn.DataError, match=f"found nan at sample {80 * RATE} "):
         transcribe(tmp_path / "long.wav", model=Counter())
+
+
+def test_templates_fade_as_the_note_does():
+    time = np.arange(2 * RATE) / RATE
+    made = isolated_templates({69: Sound(np.sin(2 * np.pi * 440 * time) * np.exp(-3 * time), RATE)}, pitches=(69,))
+    np.testing.assert_allclose(made.fade, np.exp(-3 * 0.6 * 0.016), rtol=1e-3)  # magnitudes to the power 0.6, 16 ms on
+    frequencies = pfn.audio.machines.note_bands().frequencies
+    assert frequencies[made.decay[:, 0].argmax()] == pytest.approx(440, abs=4)
