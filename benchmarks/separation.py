@@ -54,7 +54,7 @@ def plain(folder: Path, stems: Stems, rate: float) -> Stems:
     heard = spectrogram(sum(stems.values()), rate=rate, window=2048, hop=512)
     frames = Frames(heard.frequencies, heard.times)
     score = {name: _as_long_as_written(read_notes(folder / f"{name}.csv"), name) for name in stems}
-    options = {"iterations": 60, "seed": 0, "progress": False}
+    options = {"iterations": 40, "seed": 0, "progress": False}
     parts = learn_parts(heard.magnitude, frames, score, DRUMS & stems.keys(), freedom=PLAIN, **options)
     whole = sum(part**2 for part in parts.values()) + np.finfo(float).tiny
     return {name: heard.to_sound(heard.magnitude * part**2 / whole) for name, part in parts.items()}

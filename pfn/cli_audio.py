@@ -7,9 +7,12 @@ import click
 
 from pfn import plots
 from pfn.audio import load_drums, load_templates, read_notes, separate, transcribe
-from pfn.audio.drums import DrumTemplates
+from pfn.audio.drums import KIND, DrumTemplates
+from pfn.audio.notes import MIDI
 from pfn.audio.templates import NoteTemplates
-from pfn.errors import FileError
+from pfn.audio.transcription import MODELS
+from pfn.errors import FileError, OptionError
+from pfn.files import kind_of
 
 FILE = click.Path(path_type=Path)
 SOUND = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -46,24 +49,34 @@ def transcribe_command(
       pfn transcribe song.flac --out song.mid --picture song.png
       pfn transcribe loop.wav --model drums
     """
+    midi = out or Path(f"{audio.stem}.mid")
+    _check_place(midi, MIDI)
+    if picture:
+        _check_place(picture, plots.Picture.endings)
     known = read_notes(truth) if truth else None
     found = transcribe(audio, model=_model(model), start=start, duration=duration, threshold=threshold)
-    places = [out or Path(f"{audio.stem}.mid")]
-    found.to_midi(places[0])
+    found.to_midi(midi)
     if picture:
         plots.piano_roll(found, known).save(picture)
-        places.append(picture)
+    places = [midi, picture] if picture else [midi]
     click.echo(f"Found {len(found.notes)} notes in {found.seconds:.4g} s; wrote {' and '.join(map(str, places))}")
 
 
 def _model(name: str) -> str | NoteTemplates | DrumTemplates:
     """The name of a model, or the templates in a file of that name."""
-    if not Path(name).is_file():
+    if name in MODELS:
         return name
-    try:
-        return load_templates(name)
-    except FileError:
-        return load_drums(name)
+    if not Path(name).is_file():
+        raise OptionError(f"--model: expected piano, drums or a file of templates, found {name!r}, which is no file.")
+    return load_drums(name) if kind_of(Path(name)) == KIND else load_templates(name)
+
+
+def _check_place(path: Path, endings: Sequence[str]) -> None:
+    """Refuse before the work what could not be written after it."""
+    if path.suffix.lower() not in endings:
+        raise FileError(f"{path}: the name must end in {', '.join(endings)}, found {path.suffix or 'no ending'}.")
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: cannot be written: there is no folder {path.parent}. Make it, or name another.")
 
 
 @click.command("separate")
@@ -79,7 +92,7 @@ def _model(name: str) -> str | NoteTemplates | DrumTemplates:
 @click.option("--parts", type=click.IntRange(2), default=2, show_default=True, help="Without a score: how many stems.")
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
 @click.option("--duration", type=click.FloatRange(0, min_open=True), help="Seconds to take.  [default: all]")
-@click.option("--iterations", type=click.IntRange(1), default=60, show_default=True, help="Sweeps of learning.")
+@click.option("--iterations", type=click.IntRange(1), default=40, show_default=True, help="Sweeps of learning.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--out", type=FILE, help="The folder for the stems.  [default: AUDIO-stems]")
 def separate_command(
@@ -102,10 +115,12 @@ def separate_command(
       pfn separate trio.wav --score clarinet.csv --score viola.csv --score piano.csv
       pfn separate song.flac --parts 3
     """
-    notes = {path.stem: path for path in scores} if len(scores) > 1 else next(iter(scores), None)
+    folder = out or Path(f"{audio.stem}-stems")
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder}: expected a folder for the stems, found a file. Name another.")
     found = separate(
         audio,
-        notes=notes,
+        notes=_notes(scores),
         drums=drums or None,
         parts=parts,
         components=max(24, parts),
@@ -114,5 +129,16 @@ def separate_command(
         iterations=iterations,
         seed=seed,
     )
-    written = found.save(out or Path(f"{audio.stem}-stems"))
+    written = found.save(folder)
     click.echo(f"Wrote {', '.join(path.name for path in written)} to {written[0].parent}")
+
+
+def _notes(scores: Sequence[Path]) -> Path | dict[str, Path] | None:
+    """One file with all instruments, or a file for each, which is named after it."""
+    if len(scores) < 2:
+        return next(iter(scores), None)
+    notes = {path.stem: path for path in scores}
+    if len(notes) < len(scores):
+        names = ", ".join(map(str, scores))
+        raise OptionError(f"--score: instruments are named after their files, found two of the same name: {names}.")
+    return notes

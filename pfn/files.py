@@ -63,19 +63,16 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
+def kind_of(path: Path) -> str:
+    """What kind of file of pfn it is."""
+    return str(_head(path, _content(path))["kind"])
+
+
 def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the content of a file of that kind."""
-    try:
-        blob = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}.") from error
-    try:
-        head = json.loads(_metadata(blob)[_KEY])
-        found, version, content = head["kind"], head["format"], head["content"]
-        if not isinstance(version, int):
-            raise TypeError("no version")
-    except (KeyError, ValueError, TypeError, RecursionError, safetensors.SafetensorError) as error:
-        raise FileError(f"{path}: expected a file written by pfn, found something else, or a damaged file.") from error
+    blob = _content(path)
+    head = _head(path, blob)
+    found, version, content = head["kind"], head["format"], head["content"]
     if version > FORMAT:
         raise FileError(
             f"{path}: written by a newer version of pfn (format {version}; this one reads up to {FORMAT}). Upgrade pfn."
@@ -86,6 +83,24 @@ def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, A
         return load_tensors(blob), content
     except (ValueError, safetensors.SafetensorError) as error:
         raise FileError(f"{path}: the file is truncated or damaged ({error}). Write it again.") from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}.") from error
+
+
+def _head(path: Path, blob: bytes) -> dict[str, Any]:
+    """What a file says of itself: its kind, the version of the format and the content."""
+    try:
+        head = json.loads(_metadata(blob)[_KEY])
+        if not isinstance(head["format"], int):
+            raise TypeError("no version")
+        return {name: head[name] for name in ("kind", "format", "content")}
+    except (KeyError, ValueError, TypeError, RecursionError, safetensors.SafetensorError) as error:
+        raise FileError(f"{path}: expected a file written by pfn, found something else, or a damaged file.") from error
 
 
 def _metadata(blob: bytes) -> Mapping[str, str]:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from click.testing import CliRunner
 
 import pfn
 from pfn import t
-from pfn.audio import Note, read_notes, write_midi, write_sound
+from pfn.audio import Note, drum_templates, read_notes, write_midi, write_sound
 from pfn.cli import main
 from pfn.paper import EXPERIMENTS, NETWORKS
 from pfn.paper.piano import RATE, passage
@@ -167,3 +168,34 @@ def test_sounds_that_are_none(command, tmp_path):
     found = run(command, tmp_path / "text.wav")
     assert found.exit_code == 1
     assert "expected a sound file" in found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["transcribe", "--out", "none/a.mid"], "there is no folder none"),
+        (["transcribe", "--out", "a.txt"], "must end in .mid, .midi, found .txt"),
+        (["transcribe", "--picture", "a.xyz"], "must end in .svg, .png, .pdf, found .xyz"),
+        (["transcribe", "--picture", "none/a.png"], "there is no folder none"),
+        (["transcribe", "--model", "none.safetensors"], "expected piano, drums or a file of templates"),
+        (["transcribe", "--model", "bad.safetensors"], "expected a file written by pfn"),
+        (["separate", "--out", "bad.safetensors"], "expected a folder for the stems, found a file"),
+        (["separate", "--score", "a.csv", "--score", "b/a.csv"], "two of the same name: a.csv, b/a.csv"),
+        (["separate", "--drums", "snare"], "give notes too, or leave it out"),
+    ],
+)
+def test_music_that_cannot_be_is_refused_before_the_work(arguments, message, tune, monkeypatch):
+    monkeypatch.chdir(tune.parent)
+    Path("bad.safetensors").write_text("do re mi")
+    command, *options = arguments
+    found = run(command, tune, *options)
+    assert found.exit_code == 1
+    assert message in found.output.replace("\n", " ")
+    assert {path.name for path in tune.parent.iterdir()} == {"tune.wav", "bad.safetensors"}
+
+
+def test_transcribe_with_templates_from_files(tune, tmp_path):
+    drum_templates().save(tmp_path / "drums.safetensors")
+    found = run("transcribe", tune, "--model", tmp_path / "drums.safetensors", "--out", tmp_path / "a.mid")
+    assert found.exit_code == 0, found.output
+    assert {note.pitch for note in read_notes(tmp_path / "a.mid")} <= {36, 38, 42, 49}

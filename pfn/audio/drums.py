@@ -13,6 +13,7 @@ import pfn
 from pfn.audio.bands import Bands, triangles
 from pfn.audio.listeners import Heard, Watch, ringing
 from pfn.audio.onsets import Reading
+from pfn.audio.templates import check_spectra
 from pfn.errors import FileError
 from pfn.files import read_file, write_file
 from pfn.network import t
@@ -65,8 +66,7 @@ def load_drums(path: str | PathLike[str]) -> DrumTemplates:
     arrays, _ = read_file(Path(path), KIND)
     try:
         spectra, pitches = np.asarray(arrays["spectra"], float), tuple(int(pitch) for pitch in arrays["pitches"])
-        if spectra.shape != (SLICES, len(drum_bands().weights), len(pitches)):
-            raise ValueError(f"spectra of the shape {spectra.shape}")
+        check_spectra(pitches, spectra, (SLICES, len(drum_bands().weights)))
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path}: the file is damaged ({error!r}). Write it again.") from error
     return DrumTemplates(pitches, spectra)

@@ -11,7 +11,7 @@ from pfn.audio.bands import Bands, note_bands
 from pfn.audio.drums import EARLY as EARLY_HIT
 from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
 from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, note_machines
-from pfn.audio.notes import Note, read_notes
+from pfn.audio.notes import Note, checked_notes, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
@@ -130,7 +130,7 @@ def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None
         heard = open_recording(sound)
         seconds = heard.seconds if longest is None else min(heard.seconds, longest)
         spectra = bands.of(heard.part(0.0, seconds, bands.rate))
-        notes = read_notes(given) if isinstance(given, str | PathLike) else sorted(given)
+        notes = read_notes(given) if isinstance(given, str | PathLike) else checked_notes(given, heard.name)
         notes = [note for note in notes if note.onset < seconds]
         if not notes or not spectra.any():
             raise DataError(f"{heard.name}: there is {'no note' if not notes else 'only silence'} to learn from.")

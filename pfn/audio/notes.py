@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
+from math import inf
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.errors import FileError, OptionError
+from pfn.errors import DataError, FileError, OptionError
 
 TICKS, TEMPO = 500, 500_000
 """Ticks a beat and microseconds a beat: a tick of a MIDI file is a millisecond."""
 
 DRUM_CHANNEL = 9
 MIDI = (".mid", ".midi")
+HIGHEST = 127
+"""The highest MIDI number."""
+
 COLUMNS = {"onset": "onset", "offset": "offset", "pitch": "pitch", "note": "pitch", "velocity": "velocity"}
 """What a column of a table is, by how its name begins once "midi_" is taken off."""
 
@@ -80,9 +84,34 @@ def _column(name: str) -> str:
 def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
     try:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
-        return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
-    except (KeyError, ValueError) as error:
+        note = Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
+    except (KeyError, ValueError, OverflowError) as error:
         raise FileError(f"{path}: line {line}: expected numbers for onset, offset and pitch, found {row}.") from error
+    if not _possible(note):
+        raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.")
+    return note
+
+
+POSSIBLE = f"expected a note that ends after its onset, with a MIDI pitch from 0 to {HIGHEST}"
+
+
+def _possible(note: Note) -> bool:
+    return -inf < note.onset <= note.offset < inf and 0 <= note.pitch <= HIGHEST
+
+
+def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
+    """Notes, or tuples like them, in the order in which they begin."""
+    found = []
+    for given in notes:
+        try:
+            note = Note(*given)
+            fine = _possible(note)
+        except TypeError:
+            fine = False
+        if not fine:
+            raise DataError(f"{what}: {POSSIBLE}, found {given!r}.")
+        found.append(note)
+    return sorted(found)
 
 
 def _midi_parts(path: Path) -> dict[str, list[Note]]:
@@ -92,7 +121,10 @@ def _midi_parts(path: Path) -> dict[str, list[Note]]:
         file = mido.MidiFile(path)
         notes = _paired(_timed(mido, file))
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise FileError(f"{path}: expected a MIDI file, found something else, or a damaged one: {error}.") from error
+        raise FileError(
+            f"{path}: expected a MIDI file, found something else, or a damaged one: "
+            f"{str(error) or 'it ends too early'}."
+        ) from error
     found: dict[str, list[Note]] = {}
     for (track, channel), played in sorted(notes.items()):
         name = file.tracks[track].name.strip("\0 ") or path.stem
@@ -138,7 +170,9 @@ def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool 
         raise FileError(f"{place}: the name must end in .mid or .midi, found {place.suffix or 'no ending'}.")
     channel = DRUM_CHANNEL if drums else 0
     events = []
-    for note in notes:
+    for note in checked_notes(notes, str(place)):
+        if note.onset < 0:
+            raise DataError(f"{place}: MIDI files begin at 0 s, found a note at {note.onset:g} s. Move the notes.")
         velocity = round(np.clip(127 * note.strength, 1, 127))
         begin, end = round(1000 * note.onset), round(1000 * note.offset)
         events.append((begin, 1, mido.Message("note_on", channel=channel, note=note.pitch, velocity=velocity)))

@@ -52,28 +52,43 @@ class Events(NamedTuple):
     strengths: np.ndarray
 
 
+class Maxima(NamedTuple):
+    """Of one row: the slices of its maxima, how high they are, and what their surroundings add to the threshold."""
+
+    columns: np.ndarray
+    heights: np.ndarray
+    around: np.ndarray
+
+
 def events(activity: np.ndarray, reading: Reading) -> Events:
     """The maxima of activations (rows, slices) that count, in order of time."""
+    maxima = [_maxima(row, reading) for row in activity]  # row by row: an hour of all rows would be copied many times
+    columns, heights, around = (np.concatenate(kind) for kind in zip(*maxima, strict=True))
+    counts = [len(found.columns) for found in maxima]
+    typical = (
+        np.repeat([_typical(found.heights) for found in maxima], counts) if reading.separate else _typical(heights)
+    )
+    rows, counting = np.repeat(np.arange(len(activity)), counts), heights > reading.threshold * typical + around
+    order = np.lexsort((rows[counting], columns[counting]))
+    strengths = heights / max(heights.max(initial=0.0), np.finfo(float).tiny)
+    return Events(*(values[counting][order] for values in (rows, columns, strengths)))
+
+
+def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
     size = 2 * reading.around + 1
-    summed = uniform_filter1d(activity, size, axis=1, mode="constant") * size
-    summed += TIE * activity
-    peaks = (summed >= maximum_filter1d(summed, 2 * reading.apart + 1, axis=1, mode="constant")) & (summed > 0)
-    heights = np.where(peaks, summed, 0.0)
-    needed = reading.threshold * _typical(heights, separate=reading.separate)
+    summed = uniform_filter1d(activity, size, mode="constant") * size + TIE * activity
+    largest = maximum_filter1d(summed, 2 * reading.apart + 1, mode="constant")
+    columns = np.flatnonzero((summed >= largest) & (summed > 0))
+    around = np.zeros_like(summed)
     if reading.moving:
-        needed = needed + reading.moving * uniform_filter1d(summed, 2 * reading.wide + 1, axis=1, mode="nearest")
-    columns, rows = np.nonzero((heights > needed).T & peaks.T)
-    strengths = heights[rows, columns] / max(heights.max(initial=0.0), np.finfo(float).tiny)
-    return Events(rows, columns, strengths)
+        around = reading.moving * uniform_filter1d(summed, 2 * reading.wide + 1, mode="nearest")
+    return Maxima(columns, summed[columns].astype(float), around[columns])
 
 
-def _typical(heights: np.ndarray, *, separate: bool) -> np.ndarray:
+def _typical(heights: np.ndarray) -> float:
     """The mean of maxima in which each counts by its square: unlike the largest, no single one decides it."""
-    axis = 1 if separate else None
-    loud = np.where(heights > FAINT * heights.max(axis=axis, keepdims=True, initial=0.0), heights, 0.0)
-    squares = (loud**2).sum(axis=axis, keepdims=True)
-    typical: np.ndarray = (loud**3).sum(axis=axis, keepdims=True) / np.maximum(squares, np.finfo(float).tiny)
-    return typical
+    loud = heights[heights > FAINT * heights.max(initial=0.0)]
+    return float(np.sum(loud**3) / max(np.sum(loud**2), np.finfo(float).tiny))
 
 
 def spectral_flux(samples: np.ndarray, rate: float, loudest: float) -> np.ndarray:

@@ -29,13 +29,13 @@ def checked_samples(samples: Any, what: str) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def check_finite(array: np.ndarray, what: str) -> None:
-    """Refuse samples that are no numbers, or infinite."""
+def check_finite(array: np.ndarray, what: str, first: int = 0) -> None:
+    """Refuse samples that are no numbers, or infinite; `first` is the number of the first of them."""
     wrong = ~np.isfinite(array)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
         raise DataError(
-            f"{what}: samples must be finite, found {array[place]} at sample {int(place[0])} "
+            f"{what}: samples must be finite, found {array[place]} at sample {first + int(place[0])} "
             f"({int(wrong.sum())} such samples). Replace them, for example by 0."
         )
 

@@ -8,7 +8,6 @@ import numpy as np
 
 import pfn
 from pfn.audio.notes import Note
-from pfn.errors import DataError
 from pfn.network import t
 
 OFF_HARMONICS = 1e-6
@@ -27,14 +26,14 @@ class Freedom:
     """How freely a score is played.
 
     - before, after: seconds around a written note in which it may sound, since players and scores differ;
-    - colours: spectra of every pitch: its attack and what follows, or soft and loud;
+    - colours: spectra of every pitch, such as its attack, what follows, and its softer repetition;
     - rings: slices that a drum rings for once it is struck, by default about half a second;
     - struck: seconds either side of its written onset at which a drum may be struck.
     """
 
     before: float = 0.05
     after: float = 0.05
-    colours: int = 2
+    colours: int = 3
     rings: int = 40
     struck: float = 0.05
 
@@ -71,24 +70,24 @@ def learn_parts(
 
     A pitch of an instrument has a few spectra, harmonic at first; a drum is a sequence of spectra. Both are learned on
     the mixture, with activations that are observed to be zero where the score has none.
+    Who has no note explains nothing.
     """
     rng = np.random.default_rng(seed)
     makers = {name: _drum if name in drums else _pitched for name in score}
-    parts = {name: makers[name](f"part{k}", score[name], frames, freedom, rng) for k, name in enumerate(score)}
-    for name, part in parts.items():
-        if not np.isnan(part.allowed).any():
-            raise DataError(f"{name}: none of its notes lies within the {frames.times[-1]:.4g} s of the sound.")
+    played = {f"part{k}": name for k, name in enumerate(score) if score[name]}
+    made = {name: makers[name](key, score[name], frames, freedom, rng) for key, name in played.items()}
+    parts = {name: part for name, part in made.items() if np.isnan(part.allowed).any()}
+    loudest, silence = float(magnitude.max()), np.zeros_like(magnitude)
+    if not (loudest and parts):
+        return dict.fromkeys(score, silence)
     spectrum = pfn.Variable("spectrum", len(magnitude))
     network = pfn.Network(pfn.Factorization(spectrum[t], sum(term for part in parts.values() for term in part.terms)))
-    loudest = float(magnitude.max())
-    if not loudest:
-        return dict.fromkeys(score, magnitude)
     data = {spectrum: magnitude / loudest} | {part.variable: part.allowed for part in parts.values()}
     level = 10 * float(magnitude.mean()) / loudest
     start = {part.variable: level * rng.uniform(0.8, 1.2, part.allowed.shape) for part in parts.values()}
     options: dict[str, Any] = {"method": pfn.Substitute(acceleration=None), "dtype": "float32", "seed": seed}
     found = pfn.learn(network, data, initial=start, iterations=iterations, progress=progress, **options)
-    return {name: _explained(found, part) for name, part in parts.items()}
+    return {name: _explained(found, parts[name]) if name in parts else silence for name in score}
 
 
 def _pitched(name: str, notes: Sequence[Note], frames: Frames, freedom: Freedom, rng: np.random.Generator) -> Part:

@@ -1,7 +1,10 @@
 """Instruments out of a mixture: shares of its spectrum, at its own phase, that add up to it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.components import Components, grouped, learn_components
-from pfn.audio.notes import Note, read_score
-from pfn.audio.recordings import open_recording
+from pfn.audio.notes import Note, checked_notes, read_score
+from pfn.audio.recordings import Recording, open_recording
 from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
@@ -22,6 +25,15 @@ SLICE = 0.046
 
 SHARPNESS = 1.5
 """Shares are those of magnitudes to this power: between those of magnitudes, 1, and of energies, 2."""
+
+WINDOW, FADE = 90.0, 1.0
+"""Seconds that are separated at once by a score, and those in which one window gives way to the next."""
+
+BLIND = 600.0
+"""Seconds that are separated at most without a score: all at once, so that components are the same throughout."""
+
+UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]")
+"""What names of files cannot have, on one system or another."""
 
 Score = Mapping[str, str | PathLike[str] | Iterable[Note]] | str | PathLike[str]
 
@@ -44,7 +56,7 @@ class Separation:
         """The same components in groups of your own: by name, the numbers of components; the others are "rest"."""
         if self.components is None:
             raise OptionError("a separation by a score has no components to group: its stems are its instruments.")
-        return _separation(self._heard, self.components.parts(groups), self.rate, self.components)
+        return replace(self, stems=_stems(self._heard, self.components.parts(groups)))
 
     def save(self, folder: str | PathLike[str]) -> list[Path]:
         """Write every stem as a .wav file in a folder; all are made quieter alike if one is too loud for a file."""
@@ -54,7 +66,7 @@ class Separation:
         except OSError as error:
             raise FileError(f"{place}: cannot be made a folder: {error.strerror}. Name another.") from error
         loudest = max(1.0, *(float(np.abs(stem).max()) for stem in self.stems.values()))
-        paths = [place / f"{name.replace('/', '-')}.wav" for name in self.stems]
+        paths = [place / f"{UNSAFE.sub('-', name)}.wav" for name in self.stems]
         for path, stem in zip(paths, self.stems.values(), strict=True):
             write_sound(path, stem / loudest, round(self.rate))
         return paths
@@ -73,7 +85,7 @@ def separate(
     sample_rate: float | None = None,
     start: float = 0.0,
     duration: float | None = None,
-    iterations: int = 60,
+    iterations: int = 40,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Separation:
@@ -90,32 +102,94 @@ def separate(
     With a score, every note may sound only where it is written: elsewhere its activation is observed to be zero.
     Without one, components of similar colour are grouped; `Separation.regrouped` takes groups of your own.
     """
-    heard, rate = _heard(sound, sample_rate, start, duration)
-    magnitude = np.sqrt(sum(channel.magnitude**2 for channel in heard) / len(heard))
-    options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
-    if notes is None:
-        check_count(parts, "parts", 2)
-        check_count(components, "components", parts)
-        found = learn_components(magnitude, components, **options)
-        return _separation(heard, found.parts(grouped(found, heard[0].frequencies, parts)), rate, found)
-    score = _score(notes)
-    unpitched = _drums(drums, score)
-    frames = Frames(heard[0].frequencies, heard[0].times)
-    return _separation(heard, learn_parts(magnitude, frames, score, unpitched, **options), rate, None)
-
-
-def _heard(sound: Any, sample_rate: float | None, start: float, duration: float | None) -> tuple[Any, float]:
-    """A spectrogram for each channel, and the rate."""
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
-    samples = recording.part(0.0, recording.seconds, recording.rate)
-    window = 2 ** max(round(np.log2(SLICE * recording.rate)), 2)
-    if len(samples) < window // 2:
+    _check_length(recording, inf if notes is not None else BLIND)
+    options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
+    if notes is not None:
+        score = _score(notes)
+        return _by_score(recording, score, _drums(drums, score), options)
+    if drums is not None:
+        raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
+    check_count(parts, "parts", 2)
+    check_count(components, "components", parts)
+    heard = _heard(recording, 0.0, recording.seconds)
+    found = learn_components(_magnitude(heard), components, **options)
+    groups = grouped(found, heard[0].frequencies, parts)
+    return Separation(_stems(heard, found.parts(groups)), recording.rate, found, heard)
+
+
+def _by_score(
+    recording: Recording, score: Mapping[str, list[Note]], drums: frozenset[str], options: Mapping[str, Any]
+) -> Separation:
+    """Window by window, each with sounds of its own; where two overlap, one fades out as the other fades in."""
+    rate, whole = recording.rate, round(recording.seconds * recording.rate)
+    for name, notes in score.items():
+        if not _within(notes, 0.0, recording.seconds):
+            raise DataError(f"{name}: none of its notes lies within the {recording.seconds:.4g} s of the sound.")
+    stems: dict[str, np.ndarray] = {}
+    for begin, end, fades in faded(whole, round(WINDOW * rate), round(FADE * rate)):
+        heard = _heard(recording, begin / rate, end / rate)
+        played = {name: _within(notes, begin / rate, end / rate) for name, notes in score.items()}
+        frames = Frames(heard[0].frequencies, heard[0].times)
+        parts = learn_parts(_magnitude(heard), frames, played, drums, **options)
+        for name, stem in _stems(heard, parts).items():
+            into = stems.setdefault(name, np.zeros((whole, *stem.shape[1:])))
+            into[begin:end] += (stem.T * fades).T
+    return Separation(stems, rate, None, ())
+
+
+def _within(notes: Iterable[Note], begin: float, end: float) -> list[Note]:
+    """Those that sound between two moments, in seconds from the first of them."""
+    return [
+        note._replace(onset=note.onset - begin, offset=note.offset - begin)
+        for note in notes
+        if note.offset >= begin and note.onset <= end
+    ]
+
+
+def faded(samples: int, window: int, fade: int) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Windows over so many samples, none much longer than `window`, and gains for them that add up to 1 everywhere."""
+    count = max(1, -(-(samples - fade) // (window - fade)))
+    edges = np.rint(np.linspace(0, samples - fade, count + 1)).astype(int)
+    rise = (np.arange(fade) + 0.5) / fade
+    for number, (begin, end) in enumerate(pairwise(edges.tolist())):
+        gains = np.ones(end + fade - begin)
+        if number:
+            gains[:fade] = rise
+        if number + 1 < count:
+            gains[-fade:] = 1 - rise
+        yield begin, end + fade, gains
+
+
+def _magnitude(heard: Sequence[Spectrogram]) -> np.ndarray:
+    """Of all channels together: the root of their mean power."""
+    found: np.ndarray = np.sqrt(sum(channel.magnitude**2 for channel in heard) / len(heard))
+    return found
+
+
+def _heard(recording: Recording, begin: float, end: float) -> tuple[Spectrogram, ...]:
+    """A spectrogram for each channel, between two moments."""
+    samples, window = recording.part(begin, end, recording.rate), _slice(recording.rate)
+    return tuple(spectrogram(channel, rate=recording.rate, window=window, hop=window // 4) for channel in samples.T)
+
+
+def _slice(rate: float) -> int:
+    """Samples of a slice of the spectrum."""
+    return int(2 ** max(round(np.log2(SLICE * rate)), 2))
+
+
+def _check_length(recording: Recording, most: float) -> None:
+    least, count = _slice(recording.rate) // 2, round(recording.seconds * recording.rate)
+    if count < least:
         raise DataError(
-            f"{recording.name}: expected a sound of at least {window // 2} samples at {recording.rate:g} Hz, found "
-            f"{len(samples)}. Give a longer one."
+            f"{recording.name}: expected a sound of at least {least} samples at {recording.rate:g} Hz, found {count}. "
+            "Give a longer one."
         )
-    channels = [spectrogram(channel, rate=recording.rate, window=window, hop=window // 4) for channel in samples.T]
-    return tuple(channels), recording.rate
+    if recording.seconds > most:
+        raise DataError(
+            f"{recording.name}: without a score at most {most:g} s can be separated at once, found "
+            f"{recording.seconds:.4g} s. Take a part with start and duration, or give notes."
+        )
 
 
 def _score(notes: Score) -> dict[str, list[Note]]:
@@ -125,7 +199,7 @@ def _score(notes: Score) -> dict[str, list[Note]]:
         found = {
             str(name): [note for part in read_score(given).values() for note in part]
             if isinstance(given, str | PathLike)
-            else [Note(*note) for note in given]
+            else checked_notes(given, f"notes of {name}")
             for name, given in notes.items()
         }
     else:
@@ -148,10 +222,8 @@ def _drums(drums: Iterable[str] | None, score: Mapping[str, list[Note]]) -> froz
     return chosen
 
 
-def _separation(
-    heard: tuple[Spectrogram, ...], parts: Mapping[str, np.ndarray], rate: float, components: Components | None
-) -> Separation:
-    """Stems from the magnitudes that each of them explains."""
+def _stems(heard: tuple[Spectrogram, ...], parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Samples, from the magnitudes that each part explains."""
     powers = {name: part.astype(float) ** SHARPNESS for name, part in parts.items()}
     whole = sum(powers.values())
     nothing = np.finfo(float).tiny  # where nothing explains anything, the shares are equal
@@ -160,4 +232,4 @@ def _separation(
         share = (power + nothing / len(powers)) / (whole + nothing)
         channels = [channel.to_sound(channel.magnitude * share) for channel in heard]
         stems[name] = channels[0] if len(channels) == 1 else np.column_stack(channels)
-    return Separation(stems, rate, components, heard)
+    return stems

@@ -56,7 +56,7 @@ def read_channels(path: Path, start: float = 0.0, duration: float | None = None)
             f"{path}: there are no samples from start={start:g} s on, the file has {seconds:g} s. "
             "Give a smaller start, or another file."
         )
-    check_finite(samples, str(path))
+    check_finite(samples, str(path), first)
     return Sound(samples, own)
 
 

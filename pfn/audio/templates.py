@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.bands import Bands, note_bands
+from pfn.audio.notes import HIGHEST
 from pfn.audio.recordings import open_recording
 from pfn.audio.samples import mixed_down
 from pfn.audio.sounds import Sound, resampled
@@ -60,13 +61,26 @@ def load_templates(path: str | PathLike[str]) -> NoteTemplates:
     arrays, content = read_file(Path(path), KIND)
     try:
         attack, decay, fade = (np.asarray(arrays[name], np.float32) for name in ("attack", "decay", "fade"))
-        pitches = tuple(int(pitch) for pitch in arrays["pitches"])
-        shapes = (ATTACK, len(decay), len(pitches)), (len(note_bands().weights), len(pitches)), (len(pitches),)
-        if (attack.shape, decay.shape, fade.shape) != shapes:
-            raise ValueError(f"arrays of the shapes {attack.shape}, {decay.shape}, {fade.shape}")
-        return NoteTemplates(pitches, attack, decay, fade, float(content["threshold"]))
+        pitches, threshold = tuple(int(pitch) for pitch in arrays["pitches"]), float(content["threshold"])
+        bands = len(note_bands().weights)
+        check_spectra(pitches, attack, (ATTACK, bands))
+        check_spectra(pitches, decay, (bands,))
+        check_spectra(pitches, fade, ())
+        if not (fade.max() < 1 and threshold > 0):
+            raise ValueError(f"a fade of {fade.max():g} and a threshold of {threshold:g}")
+        return NoteTemplates(pitches, attack, decay, fade, threshold)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path}: the file is damaged ({error!r}). Write it again.") from error
+
+
+def check_spectra(pitches: tuple[int, ...], values: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse what cannot be values of sounds with these MIDI numbers, the last axis, whatever file it was in."""
+    if not pitches or list(pitches) != sorted(set(pitches)) or pitches[0] < 0 or pitches[-1] > HIGHEST:
+        raise ValueError(f"pitches that are not distinct MIDI numbers from 0 to {HIGHEST} in order")
+    if values.shape != (*shape, len(pitches)):
+        raise ValueError(f"an array of the shape {values.shape}")
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError("entries that are negative or no numbers")
 
 
 @cache

@@ -1,6 +1,6 @@
 """From a recording to its notes: heard in windows, read off as a whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
@@ -24,6 +24,9 @@ SILENT, SHORT = 1e-5, 0.1
 FLUX_RATE = 16_000
 RISING, RELEASED = 12, 0.4
 """A note is strongest within so many slices of its onset, and ends where less than this is left of it."""
+
+MODELS = {"piano": piano_templates, "drums": drum_templates}
+"""Those that come with the package, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +85,17 @@ def transcribe(
     loudest = _loudest(recording, windows, listener)
     with make_bar(progress) as bar:
         if loudest.sample > SILENT and recording.seconds > SHORT:
-            pieces = list(_pieces(recording, windows, listener, loudest, bar))
+            values = _joined(_pieces(recording, windows, listener, loudest, bar))
         else:
-            pieces = [_silence(recording, listener)]
-    return _read(recording, listener, [np.concatenate(kind, axis=-1) for kind in zip(*pieces, strict=True)])
+            values = _silence(recording, listener)
+    return _read(recording, listener, values)
 
 
 def _listener(model: object, threshold: float | None) -> Listener:
     if threshold is not None:
         check_positive(threshold, "threshold")
-    known = {"piano": piano_templates, "drums": drum_templates}
-    if isinstance(model, str) and model in known:
-        model = known[model]()
+    if isinstance(model, str) and model in MODELS:
+        model = MODELS[model]()
     if isinstance(model, NoteTemplates):
         return NoteMachines(model, threshold)
     if isinstance(model, DrumTemplates):
@@ -122,7 +124,7 @@ def _loudest(recording: Recording, windows: Sequence[Window], listener: Listener
 
 
 class Piece(NamedTuple):
-    """What is kept of a window, along time."""
+    """What is kept of a window, or of all, along time."""
 
     spectrum: np.ndarray
     begins: np.ndarray
@@ -154,6 +156,12 @@ def _pieces(
     bar.end(run)
 
 
+def _joined(pieces: Iterable[Piece]) -> Piece:
+    """All pieces as one; of each kind they are let go as soon as it is joined, or an hour would be there twice."""
+    kinds = [list(kind) for kind in zip(*pieces, strict=True)]
+    return Piece(*(np.concatenate(kinds.pop(0), axis=-1) for _ in Piece._fields))
+
+
 def _silence(recording: Recording, listener: Listener) -> Piece:
     """What is heard where nothing is."""
     columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
@@ -166,7 +174,7 @@ def _kept(window: Window, step: float, *, last: bool) -> slice:
     return slice(first, None if last else first + round((window.last - window.first) / step))
 
 
-def _read(recording: Recording, listener: Listener, values: Sequence[np.ndarray]) -> Transcription:
+def _read(recording: Recording, listener: Listener, values: Piece) -> Transcription:
     spectrum, begins, sounds, flux = values
     found, step = events(begins, listener.reading), listener.bands.step
     onsets = found.columns * step

@@ -3,7 +3,7 @@
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -34,13 +34,16 @@ class Picture(Figure):
     '<?xml'
     """
 
+    endings: ClassVar[tuple[str, ...]] = tuple(f".{kind}" for kind in METADATA)
+
     def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
         """Write the picture to a .svg, .png or .pdf file, the same bytes for the same picture."""
         place = Path(path)
         kind = place.suffix.lower().removeprefix(".")
         if kind not in METADATA:
-            endings = ", ".join(f".{name}" for name in METADATA)
-            raise FileError(f"{place}: the name must end in {endings}, found {place.suffix or 'no ending'}.")
+            raise FileError(
+                f"{place}: the name must end in {', '.join(self.endings)}, found {place.suffix or 'no ending'}."
+            )
         try:
             place.write_bytes(self._bytes(kind, dpi))
         except OSError as error:

@@ -1,6 +1,6 @@
 """Piano rolls: notes over the spectrum they were heard in, and the true notes beside them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +8,8 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
 from pfn.audio import Note, Transcription
-from pfn.errors import DataError
+from pfn.audio.samples import check_part
+from pfn.errors import DataError, OptionError
 from pfn.plots.heatmaps import colours
 from pfn.plots.pictures import Picture, picture_and_axes
 
@@ -42,16 +43,20 @@ def piano_roll(
     """
     if not isinstance(found, Transcription):
         raise DataError(f"piano_roll needs what pfn.audio.transcribe returns, found {type(found).__name__}.")
-    end = found.seconds if duration is None else start + duration
+    check_part(start, duration)
+    if start >= found.seconds:
+        raise OptionError(f"start must be less than the {found.seconds:g} s of what was heard, found {start:g}.")
+    end = found.seconds if duration is None else min(start + duration, found.seconds)
+    heard, true = ([n for n in notes or () if n.offset > start and n.onset < end] for notes in (found.notes, truth))
     figure, axes = picture_and_axes(ax, SIZE)
-    rows = found.labels if found.drums else None
-    if rows is None:
-        _draw_spectrum(axes, found, start, end, colormap)
+    if found.drums:
+        _draw_activity(axes, found, (start, end), colormap)
     else:
-        _draw_activity(axes, found, start, end, colormap)
-    _draw_notes(axes, found, found.notes, filled=True)
+        _draw_spectrum(axes, found, (start, end), colormap)
+        _show_pitches(axes, found, [note.pitch for note in (*heard, *true)])
+    _draw_notes(axes, found, heard, filled=True)
     if truth is not None:
-        _draw_notes(axes, found, list(truth), filled=False)
+        _draw_notes(axes, found, true, filled=False)
         names = [Patch(color=FOUND, label="found"), Patch(edgecolor=TRUE, facecolor="none", label="true")]
         axes.legend(handles=names, loc="upper right", fontsize="x-small", facecolor="black", labelcolor="white")
     axes.set_xlim(start, end)
@@ -60,49 +65,46 @@ def piano_roll(
     return figure
 
 
-def _draw_spectrum(axes: Axes, found: Transcription, start: float, end: float, colormap: str) -> None:
-    """Bands at the pitches of their frequencies, an octave to a tick."""
-    lowest, highest = _range(found)
-    pitches = np.arange(lowest, highest + 1, 1 / SEMITONES)
+def _draw_spectrum(axes: Axes, found: Transcription, span: tuple[float, float], colormap: str) -> None:
+    """Bands at the pitches of their frequencies."""
+    rows = np.arange(SEMITONES * (min(found.pitches) - 1), SEMITONES * (max(found.pitches) + 1) + 1) / SEMITONES
     heard = 69 + 12 * np.log2(found.frequencies / 440)
-    shown = _columns(found, "spectrum", start, end)
-    rows = np.stack([np.interp(pitches, heard, column) for column in shown.T.astype(float)], axis=1)
+    columns = _columns(found, "spectrum", span).T.astype(float)
     axes.imshow(
-        rows,
+        np.stack([np.interp(rows, heard, column) for column in columns], axis=1),
         cmap=colours(colormap),
         aspect="auto",
         origin="lower",
-        extent=(start, end, lowest - 0.5 / SEMITONES, pitches[-1] + 0.5 / SEMITONES),
+        extent=(*span, rows[0] - 0.5 / SEMITONES, rows[-1] + 0.5 / SEMITONES),
         vmin=0,
     )
+
+
+def _show_pitches(axes: Axes, found: Transcription, played: Sequence[int]) -> None:
+    """Those that are played, an octave around them, and never less than three octaves; a tick to an octave."""
+    lowest, highest = min(played, default=60) - 12, max(played, default=60) + 12
+    middle = (lowest + highest) // 2
+    lowest = max(min(lowest, middle - 18), min(found.pitches))
+    highest = min(max(highest, middle + 18), max(found.pitches))
     ticks = [pitch for pitch in found.pitches if lowest <= pitch <= highest and pitch % 12 == 0]
     axes.set_yticks(ticks, [f"C{pitch // 12 - 1}" for pitch in ticks])
     axes.set_ylim(lowest - 1, highest + 1)
 
 
-def _draw_activity(axes: Axes, found: Transcription, start: float, end: float, colormap: str) -> None:
+def _draw_activity(axes: Axes, found: Transcription, span: tuple[float, float], colormap: str) -> None:
     """How strongly every drum sounds, one row each."""
-    rows = _columns(found, "sounds", start, end).astype(float)
+    rows = _columns(found, "sounds", span).astype(float)
     rows /= np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
     count = len(found.pitches)
-    box = (start, end, -0.5, count - 0.5)
+    box = (*span, -0.5, count - 0.5)
     axes.imshow(rows, cmap=colours(colormap), aspect="auto", origin="lower", extent=box, interpolation="nearest")
     axes.set_yticks(range(count), found.labels)
 
 
-def _columns(found: Transcription, name: str, start: float, end: float) -> np.ndarray:
-    first, last = (round(second / found.step) for second in (start, end))
+def _columns(found: Transcription, name: str, span: tuple[float, float]) -> np.ndarray:
+    first, last = (round(second / found.step) for second in span)
     values = found.values[name][:, first : max(last, first + 1)]
     return values[:, :: max(1, values.shape[1] // MOST_COLUMNS)]
-
-
-def _range(found: Transcription) -> tuple[int, int]:
-    """From which pitch to which: what was found, an octave around it, and never less than three octaves."""
-    played = [note.pitch for note in found.notes] or [60]
-    lowest, highest = min(played) - 12, max(played) + 12
-    middle = (lowest + highest) // 2
-    lowest, highest = min(lowest, middle - 18), max(highest, middle + 18)
-    return max(lowest, min(found.pitches)), min(highest, max(found.pitches))
 
 
 def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, filled: bool) -> None:
@@ -114,5 +116,5 @@ def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, fill
         for place in [note.pitch if places is None else places.get(note.pitch)]
         if place is not None
     ]
-    inside, outline = (FOUND, "none") if filled else ("none", TRUE)
+    inside, outline = (FOUND, "black") if filled else ("none", TRUE)
     axes.add_collection(PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline))

@@ -41,6 +41,15 @@ def test_times_are_those_that_mido_computes_with_changes_of_tempo(tmp_path):
     assert sorted(times) == pytest.approx(sorted(time for note in found for time in note[:2]))
 
 
+def test_a_note_of_no_velocity_is_the_end_of_one(tmp_path):
+    strikes = [
+        mido.Message("note_on", note=60, velocity=velocity, time=time)
+        for velocity, time in ((64, 0), (0, 480), (64, 480), (0, 480))
+    ]
+    mido.MidiFile(ticks_per_beat=480, tracks=[mido.MidiTrack(strikes)]).save(tmp_path / "twice.mid")
+    assert [note[:3] for note in read_notes(tmp_path / "twice.mid")] == [(0.0, 0.5, 60), (1.0, 1.5, 60)]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -59,9 +68,14 @@ def test_tables(tmp_path, name, text):
     [
         ("a.csv", b"begin,end\n1,2\n", "must name onset, offset and pitch"),
         ("a.csv", b"onset,offset,pitch\n1,2,C\n", "line 2: expected numbers"),
+        ("a.csv", b"onset,offset,pitch\n1,2,60\n1,0.5,60\n", "line 3: expected a note that ends after its onset"),
+        ("a.csv", b"onset,offset,pitch\n1,nan,60\n", "line 2: expected a note"),
+        ("a.csv", b"onset,offset,pitch\n1,2,inf\n", "line 2: expected numbers"),
+        ("a.csv", b"onset,offset,pitch\n1,2,128\n", "a MIDI pitch from 0 to 127"),
         ("a.csv", b"", "the file is empty"),
         ("a.csv", b"\xff\xfe\x00", "expected a table of notes as text"),
         ("a.mid", b"do re mi", "expected a MIDI file"),
+        ("a.mid", b"", "expected a MIDI file.* it ends too early"),
         ("a.mp3", b"", "must end in .mid, .midi, .csv or .tsv, found .mp3"),
     ],
 )
@@ -78,3 +92,20 @@ def test_places_that_cannot_be(tmp_path):
         write_midi(tmp_path / "a.txt", NOTES)
     with pytest.raises(pfn.FileError, match="cannot be written"):
         write_midi(tmp_path / "none" / "a.mid", NOTES)
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [
+        (Note(0, 1, 200), "a MIDI pitch from 0 to 127, found Note"),
+        (Note(1, 0, 60), "ends after its onset"),
+        (Note(0, float("nan"), 60), "ends after its onset"),
+        (("do", "re", "mi"), "expected a note"),
+        ((1,), r"expected a note .*found \(1,\)"),
+        (Note(-1, 1, 60), "MIDI files begin at 0 s, found a note at -1 s"),
+    ],
+)
+def test_notes_that_cannot_be(tmp_path, note, message):
+    with pytest.raises(pfn.DataError, match=message):
+        write_midi(tmp_path / "a.mid", [note])
+    assert not (tmp_path / "a.mid").exists()

@@ -4,7 +4,8 @@ import soundfile
 
 import pfn
 from pfn.audio import Note, separate, write_midi
-from pfn.audio.scores import harmonic
+from pfn.audio.scores import harmonic, learn_parts
+from pfn.audio.separation import faded
 from tests.audio.notes import note
 
 RATE = 16_000
@@ -121,3 +122,39 @@ def test_what_cannot_be_separated(options, error, message):
 def test_a_sound_of_one_sample():
     with pytest.raises(pfn.DataError, match="expected a sound of at least 512 samples at 16000 Hz, found 1"):
         separate(np.ones(1), notes=SCORE, sample_rate=RATE)
+
+
+@pytest.mark.parametrize(("samples", "window"), [(5, 90), (90, 90), (91, 90), (1000, 90), (1003, 97)])
+def test_windows_add_up_to_the_whole(samples, window):
+    whole = np.zeros(samples)
+    for begin, end, gains in faded(samples, window, 10):
+        assert end - begin <= window + 1
+        whole[begin:end] += gains
+    np.testing.assert_allclose(whole, 1)
+
+
+def test_long_recordings_are_separated_in_windows(monkeypatch):
+    monkeypatch.setattr("pfn.audio.separation.WINDOW", 2.0)
+    longest = []
+
+    def watched(magnitude, *given, **options):
+        longest.append(magnitude.shape[1])
+        return learn_parts(magnitude, *given, **options)
+
+    monkeypatch.setattr("pfn.audio.separation.learn_parts", watched)
+    once = len(MIX) / RATE
+    twice = {
+        name: [n._replace(onset=n.onset + begin, offset=n.offset + begin) for begin in (0, once) for n in notes]
+        for name, notes in SCORE.items()
+    }
+    long = separate(np.tile(MIX, 2), sample_rate=RATE, notes=twice)
+    assert len(longest) > 2
+    assert max(longest) < 2.1 * RATE / 256
+    np.testing.assert_allclose(sum(long.stems.values()), np.tile(MIX, 2), rtol=0, atol=1e-12)
+    for name, stem in STEMS.items():
+        assert decibels(long.stems[name], np.tile(stem, 2)) > 6, name
+
+
+def test_without_a_score_long_recordings_are_refused():
+    with pytest.raises(pfn.DataError, match=r"without a score at most 600 s .* found 700 s. Take a part with start"):
+        separate(np.zeros(70_000), sample_rate=100)

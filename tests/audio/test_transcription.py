@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import soundfile
@@ -157,3 +159,38 @@ def test_templates_that_come_with_the_package():
         ratio = peak / (440 * 2 ** ((pitch - 69) / 12))
         assert ratio == pytest.approx(round(ratio), abs=0.1)
     assert ((templates.fade > 0.8) & (templates.fade < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attack": np.zeros((3, 273, 88))}, r"an array of the shape \(3, 273, 88\)"),
+        ({"decay": np.full((273, 88), -1.0)}, "entries that are negative or no numbers"),
+        ({"decay": np.full((273, 88), np.nan)}, "entries that are negative or no numbers"),
+        ({"fade": np.ones(88)}, "a fade of 1"),
+        ({"threshold": 0.0}, "a threshold of 0"),
+        ({"pitches": (60,) * 88}, "pitches"),
+        ({"pitches": tuple(range(50, 138))}, "pitches"),
+        ({"pitches": ()}, "pitches"),
+    ],
+)
+def test_files_of_templates_that_cannot_be(changes, message, tmp_path):
+    replace(piano_templates(), **changes).save(tmp_path / "mine.safetensors")
+    with pytest.raises(pfn.FileError, match=f"mine.safetensors: the file is damaged .*{message}"):
+        load_templates(tmp_path / "mine.safetensors")
+
+
+def test_the_number_of_a_sample_that_is_none_counts_from_the_begin_of_the_file(tmp_path):
+    samples = np.tile(TUNE, 40)[: 90 * RATE]
+    samples[80 * RATE] = np.nan
+    soundfile.write(tmp_path / "long.wav", samples, RATE, subtype="FLOAT")
+    with pytest.raises(pfn.DataError, match=f"found nan at sample {80 * RATE} "):
+        transcribe(tmp_path / "long.wav", model=Counter())
+
+
+def test_templates_fade_as_the_note_does():
+    time = np.arange(2 * RATE) / RATE
+    made = isolated_templates({69: Sound(np.sin(2 * np.pi * 440 * time) * np.exp(-3 * time), RATE)}, pitches=(69,))
+    np.testing.assert_allclose(made.fade, np.exp(-3 * 0.6 * 0.016), rtol=1e-3)  # magnitudes to the power 0.6, 16 ms on
+    frequencies = pfn.audio.machines.note_bands().frequencies
+    assert frequencies[made.decay[:, 0].argmax()] == pytest.approx(440, abs=4)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,32 @@ def test_a_part_of_it_and_files(tmp_path):
     assert picture.axes[0].get_xlim() == (0.5, 1.0)
     picture.save(tmp_path / "roll.png")
     assert (tmp_path / "roll.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_true_notes_far_from_all_that_was_found_are_in_the_picture():
+    low, high = plots.piano_roll(heard(), [Note(0.2, 0.8, 40), Note(0.2, 0.8, 90), Note(5, 6, 21)]).axes[0].get_ylim()
+    assert 21 < low < 40 < 90 < high
+
+
+def test_the_spectrum_lies_at_the_pitches_of_its_bands():
+    found = heard(notes=())
+    spectrum = np.zeros((273, 100))
+    spectrum[np.abs(found.frequencies - 440).argmin()] = 1  # the band at 440 Hz, give or take 13
+    picture = plots.piano_roll(replace(found, values={"spectrum": spectrum}))
+    image = picture.axes[0].images[0]
+    left, right, bottom, top = image.get_extent()
+    rows = image.get_array()
+    height = (top - bottom) / len(rows)
+    assert (left, right) == (0, 1.6)
+    assert bottom + (rows[:, 50].argmax() + 0.5) * height == pytest.approx(69, abs=0.6)
+    assert picture.axes[0].get_ylim()[0] >= bottom
+    assert picture.axes[0].get_ylim()[1] <= top
+
+
+def test_parts_that_are_not_there():
+    with pytest.raises(pfn.OptionError, match=r"start must be less than the 1\.6 s"):
+        plots.piano_roll(heard(), start=1.6)
+    assert plots.piano_roll(heard(), start=1, duration=9).axes[0].get_xlim() == (1, 1.6)
 
 
 def test_no_notes():
