@@ -30,7 +30,7 @@ SOUND = click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option("--truth", type=FILE, help="The true notes, .mid, .csv or .tsv, to show in the picture.")
 @click.option("--picture", type=FILE, help="A .png, .svg or .pdf file: the notes over the spectrum.")
-@click.option("--out", type=FILE, help="A .mid file.  [default: AUDIO.mid]")
+@click.option("--out", type=FILE, help="A .mid file.  [default: AUDIO.mid, here; not over one that is there]")
 def transcribe_command(
     *,
     audio: Path,
@@ -51,6 +51,8 @@ def transcribe_command(
     """
     midi = out or Path(f"{audio.stem}.mid")
     _check_place(midi, MIDI)
+    if midi.exists() and (out is None or (truth and midi.samefile(truth))):
+        raise FileError(f"{midi}: is there already, and would be written over. Name another file with --out.")
     if picture:
         _check_place(picture, plots.Picture.endings)
     known = read_notes(truth) if truth else None
@@ -118,6 +120,8 @@ def separate_command(
     folder = out or Path(f"{audio.stem}-stems")
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder}: expected a folder for the stems, found a file. Name another.")
+    if sounds := sorted(path.name for path in folder.glob("*.wav")):
+        raise FileError(f"{folder}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
     found = separate(
         audio,
         notes=_notes(scores),

@@ -194,6 +194,22 @@ def test_music_that_cannot_be_is_refused_before_the_work(arguments, message, tun
     assert {path.name for path in tune.parent.iterdir()} == {"tune.wav", "bad.safetensors"}
 
 
+def test_what_is_there_is_not_lost(tune, monkeypatch):
+    monkeypatch.chdir(tune.parent)
+    write_midi("tune.mid", [Note(0.0, 0.5, 60)])
+    score = Path("tune.mid").read_bytes()
+    for options in ([], ["--truth", "tune.mid"], ["--truth", "tune.mid", "--out", tune.parent / "tune.mid"]):
+        found = run("transcribe", tune, *options)
+        assert found.exit_code == 1
+        assert "is there already" in found.output
+    assert Path("tune.mid").read_bytes() == score
+    Path("tune-stems").mkdir()
+    write_sound("tune-stems/part 7.wav", np.zeros(100), 16_000)
+    found = run("separate", tune)
+    assert found.exit_code == 1
+    assert "expected a folder without sounds, found part 7.wav" in found.output.replace("\n", " ")
+
+
 def test_transcribe_with_templates_from_files(tune, tmp_path):
     drum_templates().save(tmp_path / "drums.safetensors")
     found = run("transcribe", tune, "--model", tmp_path / "drums.safetensors", "--out", tmp_path / "a.mid")

@@ -15,7 +15,7 @@ class Memory:
     """What batches leave behind: how many there were, and by learned parameter the averaged statistics."""
 
     batches: int = 0
-    sums: Mapping[str, Statistics] = field(default_factory=dict)
+    sums: Mapping[str, Statistics] = field(default_factory=dict, repr=False)
 
     def past(self, share: float) -> dict[str, Statistics]:
         """What counts beside a batch that has this share of the next averages."""

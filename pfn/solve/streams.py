@@ -47,10 +47,12 @@ class Stream:
         self._window.push(self._read(frame))
         return self._next() if self._window.seen > self._given + self._delay else None
 
-    def finish(self) -> Iterator[SliceValues]:
-        """The slices that were held back by the delay, as they are now."""
-        while self._given < self._window.seen:
-            yield self._next()
+    def finish(self) -> list[SliceValues]:
+        """The slices that were held back by the delay, as they are now; more frames may follow."""
+        return [self._next() for _ in range(self._window.seen - self._given)]
+
+    def __repr__(self) -> str:
+        return f"Stream({self._window.seen} frames seen, {self._given} slices given out)"
 
     def __iter__(self) -> Iterator[SliceValues]:
         if self._frames is None:
