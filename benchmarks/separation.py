@@ -1,8 +1,8 @@
 """How well are instruments separated that were recorded one by one and added up?
 
 SI-SDR in dB, the mean over stems, then over pieces; one setting for all. Score-informed NMF has one spectrum a pitch,
-harmonic at first, a flat one a drum, activations that are zero outside the notes ± 0.2 s, and shares of energies, on
-the same spectrogram.
+harmonic at first, a flat one a drum, activations that are zero outside the notes ± 0.2 s, shares of energies, and as
+many sweeps on the same spectrogram.
 """
 
 import argparse
