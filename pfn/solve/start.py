@@ -22,7 +22,10 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
     if initial is None:
         return {}
     if not isinstance(initial, Mapping):
-        raise OptionError(f"initial must be a mapping such as {{h: array}}, found {type(initial).__name__}.")
+        raise OptionError(
+            f"initial must be a mapping such as {{h: array}}, found {type(initial).__name__}. To start from a result: "
+            f"{{W: result[W]}} for what is wanted of it."
+        )
     named = {}
     for key, values in initial.items():
         item = find(network, key, "initial")

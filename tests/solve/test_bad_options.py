@@ -55,7 +55,11 @@ METHOD = (
         ({"method": "newton"}, f"{METHOD} 'newton'."),
         ({"method": pfn.Propagate}, f"{METHOD} {pfn.Propagate!r}."),
         ({"method": None}, f"{METHOD} None."),
-        ({"initial": [1]}, "initial must be a mapping such as {h: array}, found list."),
+        (
+            {"initial": [1]},
+            "initial must be a mapping such as {h: array}, found list. To start from a result: {W: result[W]} for what "
+            "is wanted of it.",
+        ),
         ({"weights": np.ones(5)}, "weights must be a mapping such as {'eq1': numbers}, found ndarray."),
         ({"weights": {"x": np.ones(5)}}, "weights belong to factorizations, but x is not one."),
         (
