@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.side_by_side import table
 from pfn.audio import Note, read_notes, read_sound, separate, spectrogram
+from pfn.audio.components import learn_components
 from pfn.audio.scores import Frames, Freedom, learn_parts
 
 TRIOS = Path("../shared/data/stems-trios")
@@ -68,18 +69,16 @@ def _as_long_as_written(notes: list[Note], name: str) -> list[Note]:
 
 
 def blind(stems: Stems, rate: float) -> Stems:
-    """Components given to stems by who has them."""
+    """60 components, each given to the stem that its sound is most alike, by who has the stems."""
     mixture = sum(stems.values())
-    found = separate(mixture, sample_rate=rate, components=60, progress=False)
-    alone = {n: spectrogram(s, rate=rate, window=2048, hop=512).magnitude for n, s in stems.items()}
-    kinds = found.components
-    assert kinds is not None
-    fits = np.array(
-        [np.einsum("fk,ft,kt->k", kinds.spectra, a, kinds.activations, optimize=True) for a in alone.values()]
-    )
-    groups = {name: np.flatnonzero(fits.argmax(axis=0) == k).tolist() for k, name in enumerate(stems)}
-    given = found.regrouped({name: numbers for name, numbers in groups.items() if numbers}).stems
-    return {name: given.get(name, 1e-9 * mixture) for name in stems}
+    heard = spectrogram(mixture, rate=rate, window=2048, hop=512)
+    found = learn_components(heard.magnitude, 60, iterations=100, seed=0, progress=False)
+    shares = heard.magnitude / (found.spectra @ found.activations + np.finfo(float).tiny)
+    pairs = zip(found.spectra.T, found.activations, strict=True)
+    sounds = np.array([heard.to_sound(shares * np.outer(spectrum, activation)) for spectrum, activation in pairs])
+    owners = np.argmax([sounds @ stem / np.linalg.norm(stem) for stem in stems.values()], axis=0)
+    # A stem that gets none is left a whisper of the mixture, as its SI-SDR would else be undefined.
+    return {name: sounds[owners == k].sum(axis=0) + 1e-9 * mixture for k, name in enumerate(stems)}
 
 
 def main() -> None:
