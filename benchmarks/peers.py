@@ -28,11 +28,18 @@ def scikit_learn(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -
 
 
 def torchnmf(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
-    """Torchnmf's NMF, whose W and H are ours the other way round, transposed."""
+    """NMF of torchnmf, whose W and H are ours the other way round, transposed."""
+    left, right = _torchnmf("NMF", np.ascontiguousarray(X.T), W, np.ascontiguousarray(H.T), iterations)
+    return left, right.T
+
+
+def _torchnmf(kind: str, X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
     torch, nmf = import_module("torch"), import_module("torchnmf.nmf")
-    model = nmf.NMF(W=torch.tensor(np.ascontiguousarray(W)), H=torch.tensor(np.ascontiguousarray(H.T)))
-    model.fit(torch.tensor(np.ascontiguousarray(X.T)), beta=1, tol=0, max_iter=iterations)
-    return model.W.detach().numpy(), model.H.detach().numpy().T
+    start = torch.tensor(W), torch.tensor(H)
+    model = getattr(nmf, kind)(W=start[0], H=start[1])
+    model.W.data, model.H.data = start  # it has made them single precision
+    model.fit(torch.tensor(X), beta=1, tol=0, max_iter=iterations)
+    return model.W.detach().numpy(), model.H.detach().numpy()
 
 
 def nimfa(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
@@ -43,12 +50,10 @@ def nimfa(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found
 
 
 def torchnmf_convolutive(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
-    """Torchnmf's NMFD; W is (bins, components, frames), its H has no columns whose sequences would be cut."""
-    torch, nmf = import_module("torch"), import_module("torchnmf.nmf")
-    inner = H[None, :, : H.shape[1] - W.shape[2] + 1]
-    model = nmf.NMFD(W=torch.tensor(np.ascontiguousarray(W)), H=torch.tensor(np.ascontiguousarray(inner)))
-    model.fit(torch.tensor(X[None]), beta=1, tol=0, max_iter=iterations)
-    return model.W.detach().numpy(), model.H.detach().numpy()[0]
+    """NMFD of torchnmf; W is (bins, components, frames), its H has no columns whose sequences would be cut."""
+    inner = np.ascontiguousarray(H[None, :, : H.shape[1] - W.shape[2] + 1])
+    templates, found = _torchnmf("NMFD", X[None], W, inner, iterations)
+    return templates, found[0]
 
 
 def libnmfd(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
