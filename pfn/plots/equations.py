@@ -156,7 +156,7 @@ class _Grid:
         self, figure: Figure | SubFigure | None, chosen: Factorization, shapes: Sequence[tuple[tuple[int, ...], ...]]
     ) -> None:
         widths = np.max([[columns for _, columns in row] for row in shapes], axis=0) * CELL
-        widths *= min(1.0, WIDEST / widths.max())
+        widths *= min(1.0, WIDEST / float(widths.max()))
         widths = np.maximum(widths, LEAST_SHARE * widths.max())
         self.shares = [min(max(H[0] / children[0], LEAST_SHARE), 1.0) for children, _, H in shapes]
         height = float(np.clip(shapes[0][0][0] * CELL, LOWEST, min(HIGHEST, ALL_ROWS / len(shapes))))

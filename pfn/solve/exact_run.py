@@ -141,8 +141,10 @@ def make_answer(
     names = [variable.name for variable in request.network.variables]
     pairs = list(zip(sequences, parts, strict=True))
     values = {name: unwrap([_values(request, name, n, *pair) for n, pair in enumerate(pairs)]) for name in names}
-    told = all(part.unique is not None for part in parts)
-    unique = {name: unwrap([_unique(name, *pair) for pair in pairs]) for name in names} if told else None
+    told = [(sequence, part.unique) for sequence, part in pairs if part.unique is not None]
+    unique = (
+        {name: unwrap([_unique(name, *one) for one in told]) for name in names} if len(told) == len(pairs) else None
+    )
     errors = _errors(request, pairs)
     return Answer(
         values=values | dict(parameters),
@@ -166,8 +168,8 @@ def _values(request: Request, name: str, number: int, sequence: Sequence, part: 
     return sequence.system.array(np.where(untouched, np.nan, part.y), name).astype(request.dtype)
 
 
-def _unique(name: str, sequence: Sequence, part: Part) -> np.ndarray:
-    certain = part.unique & (sequence.system.touched() | ~np.isnan(sequence.known))
+def _unique(name: str, sequence: Sequence, unique: np.ndarray) -> np.ndarray:
+    certain = unique & (sequence.system.touched() | ~np.isnan(sequence.known))
     return sequence.system.array(certain, name)
 
 
