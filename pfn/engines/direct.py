@@ -8,16 +8,16 @@ import numpy as np
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Block
 from pfn.engines.pieces import ParentPiece
-from pfn.engines.windows import windows_of
+from pfn.engines.threads import Threads
+from pfn.engines.windows import Windows
 from pfn.network import Shift, Term
-from pfn.updates.windows import WindowSums
 
 
 class Direct(NamedTuple):
     """One parent, or several with the same lag and rates."""
 
     pieces: list[ParentPiece]
-    windows: WindowSums | None
+    windows: Windows | None
 
     def add_to(self, reconstruction: np.ndarray) -> None:
         """Add what is seen of the parents."""
@@ -42,7 +42,7 @@ class Direct(NamedTuple):
 
 
 def direct_terms(
-    terms: Iterable[Term], pieces: Iterable[ParentPiece], blocks: Iterable[Block], layout: Layout
+    terms: Iterable[Term], pieces: Iterable[ParentPiece], blocks: Iterable[Block], layout: Layout, threads: Threads
 ) -> list[Direct]:
     """The terms of an equation that have no parameter, grouped; but for those that are part of a larger matrix."""
     alone = [block.rows for block in blocks]
@@ -57,5 +57,6 @@ def direct_terms(
             windowed.setdefault((term.window.rates, term.slice.lag), []).append((term, piece))
     for group in windowed.values():
         columns = group[0][1].values.shape[1]
-        found.append(Direct([piece for _, piece in group], windows_of([term for term, _ in group], columns, layout)))
+        windows = Windows([term for term, _ in group], columns, layout, threads)
+        found.append(Direct([piece for _, piece in group], windows))
     return found

@@ -11,7 +11,8 @@ from pfn.engines.parameters import Block, Unit
 from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch, row_blocks
-from pfn.engines.windows import window_of
+from pfn.engines.threads import Threads
+from pfn.engines.windows import Windows
 from pfn.network import Factorization
 from pfn.updates import factor, smooth
 
@@ -31,8 +32,10 @@ class Equation:
         blocks: list[Block],
         reconstruction: np.ndarray,
         problem: Problem,
+        threads: Threads,
     ) -> None:
         self.name = declared.name
+        self.threads = threads
         self.declared = declared
         self.columns = layout.count(declared)
         self.blocks = blocks
@@ -63,7 +66,7 @@ class Equation:
             rows = slice(row, row + term.slice.variable.size)
             values = layout.view(arrays[name], term.slice, self.columns)
             cut = None if alive is None else np.flatnonzero(alive & ~layout.live(self.declared, lag))
-            window = window_of(term, values.shape[1], layout)
+            window = Windows([term], values.shape[1], layout, self.threads) if term.window else None
             pieces.append(ParentPiece(name, term.parameter, values, rows, min(-lag, self.columns), cut, window))
             row = rows.stop
         return pieces
@@ -88,7 +91,7 @@ class Equation:
         """Say how large the shared buffers must be."""
         shape = (self.declared.rows, self.columns)
         scratch.want("stack", (self.height, self.columns))
-        for rows, _ in self._row_groups():
+        for rows, _ in self._row_groups(slice(0, self.declared.rows), BLOCK_ENTRIES):
             scratch.want("block", (rows.stop - rows.start, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", shape)
@@ -100,28 +103,30 @@ class Equation:
         """Take the shared buffers."""
         shape = (self.declared.rows, self.columns)
         self._stack = scratch.take("stack", (self.height, self.columns))
-        self._child_blocks = [self._child_block(rows, pieces, scratch) for rows, pieces in self._row_groups()]
+        groups = self._row_groups(slice(0, self.declared.rows), BLOCK_ENTRIES)
+        self._child_blocks = [self._child_block(rows, pieces, scratch) for rows, pieces in groups]
         if len(self.blocks) > 1:
             self._part = scratch.take("part", shape)
         if not self.divergence.unit_denominator:
             self._stacked_children = scratch.take("children", shape)
             self._second_stack = scratch.take("second stack", (self.height, self.columns))
 
-    def _row_groups(self) -> list[tuple[slice, list[ChildPiece]]]:
-        """A small equation is one block of all its children, a large one several blocks of one child each."""
-        if self.declared.rows * self.columns <= BLOCK_ENTRIES:
-            return [(slice(0, self.declared.rows), self.children)]
+    def _row_groups(self, among: slice, most: int) -> list[tuple[slice, list[ChildPiece]]]:
+        """Some rows in blocks: a small equation is one block of all children, a large one several of one child each."""
+        if among == slice(0, self.declared.rows) and self.declared.rows * self.columns <= most:
+            return [(among, self.children)]
         groups = []
         for piece in self.children:
-            for rows in row_blocks(piece.values.shape[0], self.columns, BLOCK_ENTRIES):
-                part = ChildPiece(piece.variable, piece.values[rows], slice(0, rows.stop - rows.start))
-                first = piece.rows.start + rows.start
-                groups.append((slice(first, first + part.rows.stop), [part]))
+            start, stop = max(piece.rows.start, among.start), min(piece.rows.stop, among.stop)
+            for rows in row_blocks(max(stop - start, 0), self.columns, most):
+                place = slice(start + rows.start, start + rows.stop)
+                values = piece.values[place.start - piece.rows.start : place.stop - piece.rows.start]
+                groups.append((place, [ChildPiece(piece.variable, values, slice(0, place.stop - place.start))]))
         return groups
 
-    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch) -> ChildBlock:
+    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch, room: str = "block") -> ChildBlock:
         shape = (rows.stop - rows.start, self.columns)
-        buffer = scratch.take("block", shape)
+        buffer = scratch.take(room, shape)
         children = [(piece.values, buffer[piece.rows]) for piece in pieces]
         return ChildBlock(children, self.reconstruction[rows], buffer)
 
@@ -171,14 +176,17 @@ class Equation:
         return A, B
 
     def _ratios(self) -> np.ndarray:
-        for children, R, buffer in self._child_blocks:
+        self._ratios_of(self._child_blocks)
+        return self.reconstruction
+
+    def _ratios_of(self, blocks: list[ChildBlock]) -> None:
+        for children, R, buffer in blocks:
             values = children[0][0]
             if len(children) > 1:
                 values = buffer
                 for child, room in children:
                     np.copyto(room, child)
             self.divergence.numerator_field(values, R, self.epsilon, scratch=buffer, out=R)
-        return self.reconstruction
 
     def _gather_children(self) -> np.ndarray:
         for piece in self.children:
@@ -187,8 +195,8 @@ class Equation:
 
     def right_factors(self, sparseness: float) -> np.ndarray:
         """What the stacked parents are to be multiplied by; lies in the shared stack."""
-        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
-        numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
+        numerator, B = self._raised(sparseness)
+        numerator = smooth(numerator, sparseness, out=self._stack)
         if B is None:
             denominator = self.column_sums(sparseness)
         else:
@@ -197,6 +205,11 @@ class Equation:
             denominator = self._gathered(numerator, denominator)
         factors: np.ndarray = factor(numerator, denominator + self.epsilon, self.epsilon, out=numerator)
         return factors
+
+    def _raised(self, sparseness: float) -> tuple[np.ndarray, Any]:
+        """Wᵀ A, which lies in the shared stack, and B where it is not a matrix of ones."""
+        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
+        return self._adjoint(A, self._stack), B
 
     def _gathered(self, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
         """Let windows gather the numerators, in place, and the denominators: parents get those of all they reach."""

@@ -1,5 +1,6 @@
 """The errors of all equations after a sweep, taken together where they are small and in blocks where not."""
 
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,10 @@ from pfn.engines.equations import BLOCK_ENTRIES, Equation
 from pfn.engines.problem import Errors, Problem
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, row_blocks
+from pfn.engines.threads import Threads
 
+# Threads take more entries at a time than one would, since each of their calls waits for the interpreter.
+THREAD_ENTRIES = 1 << 17
 BUFFERS = ("block", "second block", "third block")
 
 
@@ -26,9 +30,9 @@ class _Part(NamedTuple):
 class _Group:
     """Parts that lie one after the other in memory and are evaluated by the same calls."""
 
-    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch) -> None:
+    def __init__(self, parts: list[_Part], R: np.ndarray, scratch: Scratch, share: int) -> None:
         self.R = R
-        self.error, self.second, self.third = (scratch.take(name, R.shape) for name in BUFFERS)
+        self.error, self.second, self.third = (scratch.take(f"{name} {share}", R.shape) for name in BUFFERS)
         self.equation = parts[0].equation
         self.starts = np.cumsum([0, *(part.size for part in parts[:-1])])
         self.names = [part.equation.name for part in parts]
@@ -75,16 +79,19 @@ class _Group:
 class ErrorMeter:
     """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
 
-    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem) -> None:
+    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem, threads: Threads) -> None:
         self._equations = equations
         self._flat = flat
+        self._threads = threads
         self._divergence, self._epsilon = problem.divergence, problem.epsilon
         self._parts = self._grouped()
+        self._shares = threads.for_pass(sum(part.size for group in self._parts for part in group))
         self._sparse = [e for e in equations.values() if isinstance(e, SparseChildEquation)]
 
     def _grouped(self) -> list[list[_Part]]:
         """Small unweighted equations together, others in blocks of rows."""
         groups: list[list[_Part]] = [[]]
+        most = BLOCK_ENTRIES if self._threads.count == 1 else THREAD_ENTRIES
         room = BLOCK_ENTRIES
         for equation in self._equations.values():
             whole = _Part(equation, slice(0, equation.declared.rows))
@@ -94,24 +101,24 @@ class ErrorMeter:
                 groups[-1].append(whole)
                 room -= whole.size
                 continue
-            blocks = row_blocks(equation.declared.rows, equation.columns, BLOCK_ENTRIES)
+            blocks = row_blocks(equation.declared.rows, equation.columns, most)
             groups += [*([_Part(equation, rows)] for rows in blocks), []]
             room = BLOCK_ENTRIES
         return [group for group in groups if group]
 
     def reserve(self, scratch: Scratch) -> None:
         """Say how large the shared buffers must be."""
-        for group in self._parts:
+        for number, group in enumerate(self._parts):
             for name in BUFFERS:
-                scratch.want(name, (sum(part.size for part in group),))
+                scratch.want(f"{name} {number % self._shares}", (sum(part.size for part in group),))
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         self._groups = []
         start = 0
-        for parts in self._parts:
+        for number, parts in enumerate(self._parts):
             end = start + sum(part.size for part in parts)
-            self._groups.append(_Group(parts, self._flat[start:end], scratch))
+            self._groups.append(_Group(parts, self._flat[start:end], scratch, number % self._shares))
             start = end
 
     def close(self) -> None:
@@ -124,15 +131,25 @@ class ErrorMeter:
         """The errors of the values as they are, right after a downward pass."""
         squared = dict.fromkeys(self._equations, 0.0)
         divergence = 0.0
-        for group in self._groups:
-            error, scratch = group.difference(), (group.second, group.third)
-            for name, square in zip(group.names, group.squares(), strict=True):
+        for group, squares, part in self._measured():
+            for name, square in zip(group.names, squares, strict=True):
                 squared[name] += square
-            part = self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
-            divergence += float(part)
+            divergence += part
         for equation in self._sparse:
             squared[equation.name], part = equation.errors()
             divergence += part
         entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
         rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
         return Errors(rmse, divergence, sum(squared.values()))
+
+    def _measured(self) -> list[tuple[_Group, list[float], float]]:
+        """The groups, each with its squares and its divergence, in their order however they are shared."""
+        shares = [self._groups[share :: self._shares] for share in range(self._shares)]
+        found = self._threads.each(lambda groups: [self._errors_of(group) for group in groups], shares)
+        return [one for together in zip_longest(*found) for one in together if one is not None]
+
+    def _errors_of(self, group: _Group) -> tuple[_Group, list[float], float]:
+        error, scratch = group.difference(), (group.second, group.third)
+        squares = group.squares()
+        part = self._divergence.value(error, group.R, self._epsilon, weights=group.weights, scratch=scratch)
+        return group, squares, float(part)

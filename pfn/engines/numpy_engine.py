@@ -14,12 +14,14 @@ from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
-from pfn.engines.parameters import make_blocks, make_units, normalize_units
+from pfn.engines.parameters import Block, make_blocks, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, Statistics
+from pfn.engines.shared_equations import SharedEquation, is_shared
 from pfn.engines.slots import fill, load, save, values_by_sequence
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
 from pfn.engines.stretch import Stretch
+from pfn.engines.threads import BLAS, Threads
 from pfn.network import Factorization
 from pfn.updates.momentum import strength
 
@@ -34,6 +36,7 @@ class NumpyRun:
         self._network = problem.schedule.network
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         self._layout = Layout(self._network, problem.lengths, given)
+        self._threads = Threads()
         self._units = make_units(problem)
         self._fixed = fixed_variables(problem, self._layout)
         self._batches = plan_batches(problem, self._layout, self._fixed)
@@ -62,7 +65,7 @@ class NumpyRun:
             for v in self._network.variables
         }
         for unit in self._units:
-            unit.bind(self._state.arrays[f"unit {unit.name}"], self._problem.divergence)
+            unit.bind(self._state.arrays[f"unit {unit.name}"], self._problem.divergence, self._threads.dot)
 
     def _fill(self) -> None:
         """Copy the starting values in."""
@@ -81,18 +84,28 @@ class NumpyRun:
         start = 0
         for declared, count in counts.items():
             own = flat[start : start + sizes[declared]].reshape(declared.rows, -1 if sizes[declared] else 0)
-            kind = SparseChildEquation if self._has_sparse_child(declared) else Equation
-            self._equations[declared.name] = kind(
+            blocks = self._make_blocks(declared, count)
+            self._equations[declared.name] = self._kind(declared, count, blocks)(
                 declared,
                 self._arrays,
                 self._layout,
-                blocks=make_blocks(declared, count, self._units, self._problem, sparse_data=self._has_sparse(declared)),
+                blocks=blocks,
                 reconstruction=own,
                 problem=self._problem,
+                threads=self._threads,
             )
             start += sizes[declared]
         self._flat = flat
-        self._meter = ErrorMeter(self._equations, flat, self._problem)
+        self._meter = ErrorMeter(self._equations, flat, self._problem, self._threads)
+
+    def _make_blocks(self, declared: Factorization, count: int) -> list[Block]:
+        sparse, dot = self._has_sparse(declared), self._threads.dot
+        return make_blocks(declared, count, self._units, self._problem, sparse_data=sparse, dot=dot)
+
+    def _kind(self, declared: Factorization, count: int, blocks: list[Block]) -> type[Equation]:
+        if self._has_sparse_child(declared):
+            return SparseChildEquation
+        return SharedEquation if is_shared(declared, count, blocks, self._problem, self._threads) else Equation
 
     def _has_sparse(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))
@@ -128,6 +141,10 @@ class NumpyRun:
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """One sweep, with momentum before it if that was asked for; the errors after it, which momentum needs."""
+        with BLAS:
+            return self._advance(stretch)
+
+    def _advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         number, accelerated = stretch.first, self._problem.accelerated
         if accelerated:
             self.extrapolate(strength(stretch.steps), number)

@@ -4,7 +4,9 @@ The learned parameters of one equation lie side by side in one matrix where none
 products with all of them are one product. Such a matrix, or a single parameter, is a `Unit`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +21,7 @@ from pfn.updates.maps import (
     DenseMap,
     DenseMapOfSparse,
     DiagonalMap,
+    Product,
     SparseEntries,
     SparseMap,
     row_of_each_entry,
@@ -49,9 +52,10 @@ class Unit:
         self._rows = None if pattern is None else row_of_each_entry(pattern)
         self._groups = parameters[0].groups
 
-    def bind(self, values: np.ndarray, divergence: Divergence) -> None:
+    def bind(self, values: np.ndarray, divergence: Divergence, dot: Product) -> None:
         """Take the memory of the matrix (of the stored entries, for a sparse one) and fetch what updates need."""
         self.values = values
+        self._dot = dot
         self._numerator = np.empty_like(values)
         one_row = divergence.unit_denominator and self.pattern is None
         self._denominator = np.empty(values.shape[1:], values.dtype) if one_row else np.empty_like(values)
@@ -103,18 +107,33 @@ class Unit:
             self._started.add("denominator")
 
     def _add(self, name: str, total: np.ndarray, field: np.ndarray, parents: np.ndarray) -> None:
+        room = self._room(name, total)
+        self._statistics(field, parents, room)
+        self._take(name, total, room)
+
+    def _room(self, name: str, total: np.ndarray) -> np.ndarray:
+        """Where the next statistics go: into the total, if they are the first."""
         if name not in self._started:
-            self._statistics(field, parents, total)
-            self._started.add(name)
-            return
+            return total
         if self._extra is None:
             self._extra = np.empty_like(self.values)
-        self._statistics(field, parents, self._extra)
-        total += self._extra
+        return self._extra
+
+    def _take(self, name: str, total: np.ndarray, room: np.ndarray) -> None:
+        self._started.add(name)
+        if room is not total:
+            total += room
+
+    @contextmanager
+    def numerator_to_add(self) -> Iterator[np.ndarray]:
+        """Room for A Sᵀ, which is added to the numerator of the next update when it is filled."""
+        room = self._room("numerator", self._numerator)
+        yield room
+        self._take("numerator", self._numerator, room)
 
     def _statistics(self, field: np.ndarray, parents: np.ndarray, out: np.ndarray) -> None:
         if self._rows is None:
-            statistics(field, parents, out)
+            statistics(field, parents, out, self._dot)
         else:
             sampled_statistics(field, parents, self._rows, self.pattern.indices, out)
 
@@ -209,13 +228,19 @@ class Block:
 
 
 def make_blocks(
-    equation: Factorization, columns: int, units: Iterable[Unit], problem: Problem, *, sparse_data: bool
+    equation: Factorization,
+    columns: int,
+    units: Iterable[Unit],
+    problem: Problem,
+    *,
+    sparse_data: bool,
+    dot: Product,
 ) -> list[Block]:
     """The maps of an equation: its own learned matrix, or one dense or sparse map per run of terms.
 
     Where the data of the equation stay sparse, its parameters are dense.
     """
-    kind = DenseMapOfSparse if sparse_data else DenseMap
+    kind = partial(DenseMapOfSparse if sparse_data else DenseMap, dot=dot)
     owners = {p.name: unit for unit in units for p in unit.parameters}
     first = owners.get(equation.parameters[0].name)
     if first is not None and first.pattern is None and first.parameters == equation.parameters:
@@ -247,7 +272,7 @@ def _use_sparse(value: Any, owner: Unit | None, columns: int) -> bool:
 
 
 def _dense_block(
-    parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem, kind: type[DenseMap]
+    parameters: list[Parameter], end: int, owners: Mapping[str, Unit], problem: Problem, kind: Callable[[Any], DenseMap]
 ) -> list[Block]:
     """One dense map for adjacent parameters; `end` is the row of the stack after the last."""
     if not parameters:

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfn.engines.windows import Windows
 from pfn.network import Parameter
-from pfn.updates.windows import WindowSums
 
 
 class ChildPiece(NamedTuple):
@@ -25,7 +25,7 @@ class ParentPiece(NamedTuple):
     rows: slice
     skip: int
     cut: np.ndarray | None  # columns whose parent slice lies before the start of its own sequence
-    window: WindowSums | None
+    window: Windows | None
 
     def gather(self, field: np.ndarray) -> np.ndarray:
         """What the stacked field has for the values of this parent."""

@@ -15,6 +15,7 @@ from pfn.engines.stretch import Stretch
 from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
 from pfn.engines.substituted_parameters import LeftUpdate
 from pfn.engines.substituted_values import SubstitutedValues
+from pfn.engines.threads import BLAS, Threads
 from pfn.network import Factorization
 from pfn.updates import factor
 from pfn.updates.between import between, child_field
@@ -33,7 +34,8 @@ class SubstitutedRun:
 
     def __init__(self, problem: Problem, plan: Substitution) -> None:
         self._problem, self.plan, self._network = problem, plan, plan.network
-        self._values = SubstitutedValues(problem, plan)
+        self._threads = Threads()
+        self._values = SubstitutedValues(problem, plan, self._threads)
         self.risen = {
             name: Risen(*(aligned(array.size, array.dtype).reshape(array.shape) for _ in range(2)))
             for name, array in self._values.hidden.items()
@@ -67,9 +69,12 @@ class SubstitutedRun:
             declared,
             values.arrays,
             values.layout,
-            blocks=make_blocks(declared, columns, values.units, self._problem, sparse_data=sparse),
+            blocks=make_blocks(
+                declared, columns, values.units, self._problem, sparse_data=sparse, dot=self._threads.dot
+            ),
             reconstruction=aligned(size, dtype).reshape(declared.rows, -1 if size else 0),
             problem=self._problem,
+            threads=self._threads,
         )
 
     def _connect(self) -> None:
@@ -174,6 +179,10 @@ class SubstitutedRun:
 
     def advance(self, stretch: Stretch) -> list[Errors]:
         """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
+        with BLAS:
+            return self._advance(stretch)
+
+    def _advance(self, stretch: Stretch) -> list[Errors]:
         resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
         moves = [move for move in self.moves if move not in resting]
         if self._problem.accelerated:

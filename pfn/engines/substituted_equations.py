@@ -113,7 +113,7 @@ class Flow(Rising):
     def substitute(self, eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
         """Say which entries of which variables are eliminated."""
         self.connect(risen, layout)
-        self._direct = direct_terms(self.declared.terms, self.parents, self.blocks, layout)
+        self._direct = direct_terms(self.declared.terms, self.parents, self.blocks, layout, self.threads)
         direct = [piece.rows for group in self._direct for piece in group.pieces]
         self._stacked = [piece for piece in self.parents if piece.rows not in direct]
         self.blocks = [block for block in self.blocks if block.rows not in direct]

@@ -13,6 +13,7 @@ from pfn.network import Factorization, Parameter
 from pfn.updates import EUCLIDEAN
 from pfn.updates.constrained import Sums
 from pfn.updates.majorizers import Majorizer, kind_of_majorizer
+from pfn.updates.maps import Product
 
 
 class SumUnit(Unit):
@@ -23,9 +24,9 @@ class SumUnit(Unit):
         """The same parameters, updated in every sweep."""
         return cls(unit.parameters, 1, unit.pattern, {parameter.name: pull for parameter, pull in unit.pulls.items()})
 
-    def take(self, values: np.ndarray) -> None:
+    def take(self, values: np.ndarray, dot: Product) -> None:
         """Use this memory."""
-        self.bind(values, EUCLIDEAN)  # the Kullback-Leibler denominators are not the same in all rows any more
+        self.bind(values, EUCLIDEAN, dot)  # the Kullback-Leibler denominators are not the same in all rows any more
 
     def collected(self) -> tuple[np.ndarray, np.ndarray]:
         """The numerators and denominators added since the last call, flat."""

@@ -3,6 +3,7 @@
 `apply` gives W S, `adjoint` Wᵀ A, `statistics` A Sᵀ at the entries of W: all that inference and learning need.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,30 @@ def sparse_pays(shape: tuple[int, int], stored: int, columns: int) -> bool:
     return SPARSE_COST * stored * columns + SPARSE_CALL < shape[0] * shape[1] * columns
 
 
-def _product(a: Array, b: Array, out: Array) -> None:
+Product = Callable[[Array, Array, Array], object]  # a b, into the third array
+
+
+def _product(a: Array, b: Array, out: Array, dot: Product = np.dot) -> None:
     if sp.issparse(a) or sp.issparse(b):
         out[...] = a @ b
     else:
-        np.dot(a, b, out=out)
+        dot(a, b, out)
 
 
 class DenseMap:
-    """A dense matrix; the engine may change it in place."""
+    """A dense matrix; the engine may change it in place, and say how to multiply."""
 
-    def __init__(self, matrix: Array) -> None:
+    def __init__(self, matrix: Array, dot: Product = np.dot) -> None:
         self.matrix = matrix
+        self._dot = dot
 
     def apply(self, S: Array, out: Array) -> None:
         """W S."""
-        np.dot(self.matrix, S, out=out)
+        self._dot(self.matrix, S, out)
 
     def adjoint(self, A: Array, out: Array) -> None:
         """Wᵀ A."""
-        np.dot(self.matrix.T, A, out=out)
+        self._dot(self.matrix.T, A, out)
 
     def column_sums(self) -> Array:
         """Wᵀ 1."""
@@ -142,9 +147,9 @@ def tied(entries: Array, groups: Array) -> Array:
     return np.bincount(groups, weights=entries)[groups].astype(entries.dtype)
 
 
-def statistics(A: Array, S: Array, out: Array) -> None:
+def statistics(A: Array, S: Array, out: Array, dot: Product = np.dot) -> None:
     """A Sᵀ, the numerator of a left update, for every entry of a dense W; A or S may be sparse."""
-    _product(A, S.T, out)
+    _product(A, S.T, out, dot)
 
 
 def sampled_statistics(A: Array, S: Array, rows: Array, columns: Array, out: Array) -> None:
