@@ -117,7 +117,7 @@ class TestNoSolution:
             pfn.infer(network, {x: np.eye(3)[:, [0, 1, 0]]}, method="exact")
         message = str(caught.value)
         assert message.startswith(
-            "no exact solution: steps: [place[t]; place[t+1]] = W move[t] cannot hold at t = 1. In the values that "
+            "no exact solution: steps: [place[t]; place[t+1]] = W move[t] cannot hold at t = 1 (counted from 0). In the values that "
             "come closest, place in column "
         )
         assert "component 0 (here), is 1 more than" in message or "component 1 (there), is 1 more than" in message
@@ -129,14 +129,18 @@ class TestNoSolution:
     def test_the_smallest_violation(self):
         X = states(1, 2, 3, 4, 1, 2)
         X[:, 3] = [0, 0, 0.25, 1]  # a quarter too much
-        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)?\. .* is 0\.25 more"):
+        with pytest.raises(
+            pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)? \(counted from 0\)\. .* is 0\.25 more"
+        ):
             pfn.infer(MACHINE, {"x": X}, method="exact")
 
     def test_the_column_of_a_later_slice(self):
         y, g = pfn.Variable("y", 2), pfn.Variable("g", 1)
         network = pfn.Network(pfn.Factorization(y[t + 2], pfn.Parameter("V", [[1.0], [1.0]]) @ g[t]))
         Y = np.array([[0.0, 0, 1, 1], [0, 0, 1, 2]])
-        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = 1\. .* y in column 3, component "):
+        with pytest.raises(
+            pfn.NoExactSolution, match=r"cannot hold at t = 1 \(counted from 0\)\. .* y in column 3, component "
+        ):
             pfn.infer(network, {y: Y}, method="exact")
 
     @pytest.mark.parametrize("scale", [1e-3, 100.0])
