@@ -35,6 +35,8 @@ class Exact:
     - prefer: where several solutions exist, "sparse" is one of them, "spread" their superposition;
     - window, overlap: solve so many time slices at a time, overlapping by so many, instead of all at once;
     - time_limit: seconds after which the best point so far is the answer.
+
+    An equation counts as exact up to a difference of 1e-7 of the largest observation (1e-5 in float32).
     """
 
     noise: Mapping[Named, Literal["l1", "l2"]] = field(default_factory=dict)
