@@ -14,10 +14,10 @@ from pfn.audio.machines import NoteMachines
 from pfn.audio.notes import Note, write_midi
 from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
 from pfn.audio.recordings import Recording, Window, open_recording
-from pfn.audio.samples import check_positive
 from pfn.audio.templates import NoteTemplates, load_templates, piano_templates
 from pfn.errors import OptionError
 from pfn.files import kind_of
+from pfn.solve.checks import check_positive
 from pfn.solve.progress import Bar, make_bar
 
 SILENT, SHORT = 1e-5, 0.1

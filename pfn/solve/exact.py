@@ -8,8 +8,8 @@ from pfn.errors import OptionError
 from pfn.exact import Size, Window, size_of
 from pfn.network import Network, Variable
 from pfn.solve import exact_run
+from pfn.solve.checks import check_count, check_number
 from pfn.solve.data import check_is_network, find
-from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Request
 
 Named = Variable | str

@@ -63,7 +63,7 @@ class Online:
         template.bar.end(self._shown)
         if template.checkpoint is not None and self._memory.batches:
             self._checkpoint.write(self._state())
-        return self._answer(stop or f"all {len(self._recorder.iterations)} batches were done")
+        return self._answer(stop or _all_done(self._recorder))
 
     def _one_epoch(self) -> str | None:
         """Why the run ended in this epoch, or None."""
@@ -179,6 +179,11 @@ class Online:
         names = self._epoch.names
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self._recorder.add(int(number), dict(zip(names, map(float, rmse), strict=True)), float(divergence))
+
+
+def _all_done(recorder: Recorder) -> str:
+    batches = len(recorder.iterations)
+    return "the one batch there was is done" if batches == 1 else f"all {batches} batches were done"
 
 
 def _without_start(method: Method) -> Method:

@@ -231,6 +231,7 @@ def test_errors_history_and_values() -> None:
     assert min(result.history["eq1"][3:]) <= result.rmse["eq1"] <= max(result.history["eq1"][3:])
     assert result.squared_error == pytest.approx(result.rmse["eq1"] ** 2 * 6 * sum(a.shape[1] for a in X))
     assert result.stop == "all 6 batches were done"
+    assert pfn.learn(PLAIN, X[:3], batches=pfn.Batches(first=30)).stop == "the one batch there was is done"
     with pytest.raises(pfn.DataError, match=r"h: values of variables are not kept.*initial=\{'W': result\['W'\]\}"):
         result[h]
     assert pfn.infer(PLAIN, {x: X}, initial={"W": result["W"]}).rmse["eq1"] < 0.02
