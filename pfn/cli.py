@@ -201,7 +201,8 @@ def decompose_command(
     """
     folder = _folder(out or Path(audio.stem))
     found = pfn.audio.decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
-    pfn.plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5).save(folder / "activations.png")
+    activations = pfn.plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5, upward=["x1"])
+    activations.save(folder / "activations.png")
     pfn.plots.spectrogram(found.heard).save(folder / "spectrogram.png")
     found.result.save(folder / "result.safetensors")
     sounds = [found.sound(found.top, component) for component in found.loudest(found.top, parts)]
