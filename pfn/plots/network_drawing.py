@@ -166,4 +166,5 @@ class _Drawing:
 
 def _text(arc: SchemeArc) -> str:
     """The parameter; in folded networks also how many slices later the child is."""
-    return arc.symbol.math() + (f"$\\,({{{arc.lag:+d}}})$" if arc.lag else "")
+    later = r"\,".join(f"{{{word}}}" for word in arc.later.replace("…", r"\ldots").split())
+    return arc.symbol.math() + (rf"$\,({later})$" if later else "")

@@ -40,6 +40,7 @@ THROUGH_TIME = {
         pfn.Factorization(x[t], parameter("A", x, x) @ x[t - 1] + parameter("B", x, x) @ x[t - 2]),
         pfn.Factorization(y[t], parameter("C", y, x) @ x[t]),
     ),
+    "windows": networks.decays(),
     "cycle": pfn.Network(
         pfn.Factorization(h[t], parameter("A", h, x) @ x[t - 1]), pfn.Factorization(x[t], parameter("B", x, h) @ h[t])
     ),
