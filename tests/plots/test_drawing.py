@@ -157,6 +157,15 @@ def test_dash_marks_tell_equations_of_one_child_apart():
     assert {name: count for name, count in marks.items() if count} == together
 
 
+@pytest.mark.parametrize("name", ["tracker", "section 2.2", "hierarchy"])
+def test_dash_marks_touch_no_other_line(name):
+    lines = sketched_by_name(name, None).lines
+    drawn = [[Path(samples(line.curve)), *map(Path, dash_marks(line))] for line in lines]
+    for own, *marks in drawn:
+        others = [stroke for line in drawn if line[0] is not own for stroke in line]
+        assert not [other for mark in marks for other in others if mark.intersects_path(other, filled=False)]
+
+
 def test_crossings_that_need_not_be_are_avoided():
     arcs = [Path(samples(line.curve)) for line in sketched(networks.section_2_2()).lines]
     assert not [pair for pair in combinations(arcs, 2) if pair[0].intersects_path(pair[1], filled=False)]
