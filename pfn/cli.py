@@ -1,4 +1,4 @@
-"""The `pfn` command."""
+"""The `pfn` command. Rooms are named through `pfn`, which loads them when a command runs: help comes at once."""
 
 import sys
 from collections.abc import Sequence
@@ -10,13 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pfn import plots
-from pfn.audio import decompose, write_sound
+import pfn
 from pfn.cli_audio import separate_command, transcribe_command
 from pfn.errors import FileError, OptionError, PfnError
-from pfn.network import Network
-from pfn.paper import DRAWINGS, EXPERIMENTS, NETWORKS, Report, Setting, reproduce
-from pfn.solve import Result, load
 
 FILE = click.Path(path_type=Path)
 MARKS = {
@@ -82,17 +78,17 @@ def reproduce_command(
     ) as bar:
         task = bar.add_task("", total=None)
 
-        def finished(report: Report) -> None:
+        def finished(report: "pfn.paper.Report") -> None:
             bar.advance(task)
             about = report.experiment
             console.print(
                 f"{MARKS[report.verdict]}[/] {about.section:<10} {about.name:<24} {report.verdict}", highlight=False
             )
 
-        reports = reproduce(
+        reports = pfn.paper.reproduce(
             names,
             out=out,
-            setting=Setting(quick, seed, recording),
+            setting=pfn.paper.Setting(quick, seed, recording),
             jobs=jobs,
             started=lambda chosen: bar.update(task, total=len(chosen)),
             finished=finished,
@@ -105,7 +101,7 @@ def reproduce_command(
 
 def _experiments() -> Table:
     table = Table("name", "section", "what", box=None, pad_edge=False)
-    for experiment in EXPERIMENTS:
+    for experiment in pfn.paper.EXPERIMENTS:
         table.add_row(experiment.name, experiment.section, experiment.title)
     return table
 
@@ -129,24 +125,24 @@ def draw(thing: str, observed: Sequence[str], slices: int | None, dot: bool, out
     """
     network = _network(thing)
     given = {"observed": list(observed)} if observed else {}
-    options = DRAWINGS.get(thing, {}) | given | ({"slices": slices} if slices else {})
+    options = pfn.paper.DRAWINGS.get(thing, {}) | given | ({"slices": slices} if slices else {})
     if dot:
-        click.echo(plots.dot(network, **options))
+        click.echo(pfn.plots.dot(network, **options))
         return
     place = out or Path(f"{Path(thing).stem}.svg")
-    plots.draw(network, **options).save(place)
+    pfn.plots.draw(network, **options).save(place)
     click.echo(f"Wrote {place}")
 
 
-def _network(thing: str) -> Network:
-    if thing in NETWORKS:
-        return NETWORKS[thing]()
+def _network(thing: str) -> "pfn.Network":
+    if thing in pfn.paper.NETWORKS:
+        return pfn.paper.NETWORKS[thing]()
     if not Path(thing).exists():
         raise OptionError(
             f"{thing!r} is neither a file nor a network of the paper: expected a file that result.save wrote, or one "
-            f"of {', '.join(NETWORKS)}."
+            f"of {', '.join(pfn.paper.NETWORKS)}."
         )
-    return load(thing).network
+    return pfn.load(thing).network
 
 
 @main.command()
@@ -163,7 +159,7 @@ def show(path: Path, pictures: Path | None) -> None:
     Example:
       pfn show result.safetensors --pictures result
     """
-    result = load(path)
+    result = pfn.load(path)
     click.echo(f"{result.network}\n\n{result!r}")
     if pictures is not None:
         for name, picture in _pictures(result).items():
@@ -172,13 +168,13 @@ def show(path: Path, pictures: Path | None) -> None:
             click.echo(f"Wrote {place}")
 
 
-def _pictures(result: Result) -> dict[str, Any]:
-    found = {"network.svg": plots.draw(result.network)}
+def _pictures(result: "pfn.Result") -> dict[str, Any]:
+    found = {"network.svg": pfn.plots.draw(result.network)}
     if result.history.iterations.size:
-        found["errors.svg"] = plots.convergence(result)
+        found["errors.svg"] = pfn.plots.convergence(result)
     kept = [variable for variable in result.network.variables if variable.name in result.values]
-    found |= {f"{variable.name}.png": plots.image(result, variable) for variable in kept}
-    return found | {f"{W.name}.png": plots.image(result, W) for W in result.network.parameters if W.learn}
+    found |= {f"{variable.name}.png": pfn.plots.image(result, variable) for variable in kept}
+    return found | {f"{W.name}.png": pfn.plots.image(result, W) for W in result.network.parameters if W.learn}
 
 
 @main.command("decompose")
@@ -204,14 +200,15 @@ def decompose_command(
       pfn decompose song.flac --duration 20 --out song-parts
     """
     folder = _folder(out or Path(audio.stem))
-    found = decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
-    plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5).save(folder / "activations.png")
-    plots.spectrogram(found.heard).save(folder / "spectrogram.png")
+    found = pfn.audio.decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
+    activations = pfn.plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5, upward=["x1"])
+    activations.save(folder / "activations.png")
+    pfn.plots.spectrogram(found.heard).save(folder / "spectrogram.png")
     found.result.save(folder / "result.safetensors")
     sounds = [found.sound(found.top, component) for component in found.loudest(found.top, parts)]
     loudest = max(1.0, *(float(abs(sound).max()) for sound in sounds))  # together they may be louder than a file can be
     for place, sound in enumerate(sounds, 1):
-        write_sound(folder / f"part-{place}.wav", sound / loudest, round(found.heard.rate))
+        pfn.audio.write_sound(folder / f"part-{place}.wav", sound / loudest, round(found.heard.rate))
     click.echo(f"Wrote {len(sounds)} sounds, activations.png, spectrogram.png and result.safetensors to {folder}")
 
 
@@ -221,7 +218,3 @@ def _folder(path: Path) -> Path:
     except OSError as error:
         raise FileError(f"{path}: cannot be made a folder: {error.strerror}. Name another.") from error
     return path
-
-
-if __name__ == "__main__":
-    main()

@@ -5,14 +5,8 @@ from pathlib import Path
 
 import click
 
-from pfn import plots
-from pfn.audio import load_drums, load_templates, read_notes, separate, transcribe
-from pfn.audio.drums import KIND, DrumTemplates
-from pfn.audio.notes import MIDI
-from pfn.audio.templates import NoteTemplates
-from pfn.audio.transcription import MODELS
+import pfn
 from pfn.errors import FileError, OptionError
-from pfn.files import kind_of
 
 FILE = click.Path(path_type=Path)
 SOUND = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -50,27 +44,19 @@ def transcribe_command(
       pfn transcribe loop.wav --model drums
     """
     midi = out or Path(f"{audio.stem}.mid")
-    _check_place(midi, MIDI)
+    _check_place(midi, pfn.audio.notes.MIDI)
     if midi.exists() and (out is None or (truth and midi.samefile(truth))):
         raise FileError(f"{midi}: is there already, and would be written over. Name another file with --out.")
     if picture:
-        _check_place(picture, plots.Picture.endings)
-    known = read_notes(truth) if truth else None
-    found = transcribe(audio, model=_model(model), start=start, duration=duration, threshold=threshold)
+        _check_place(picture, pfn.plots.Picture.endings)
+    known = pfn.audio.read_notes(truth) if truth else None
+    chosen = pfn.audio.transcription.templates_named(model)
+    found = pfn.audio.transcribe(audio, model=chosen, start=start, duration=duration, threshold=threshold)
     found.to_midi(midi)
     if picture:
-        plots.piano_roll(found, known).save(picture)
+        pfn.plots.piano_roll(found, known).save(picture)
     places = [midi, picture] if picture else [midi]
     click.echo(f"Found {len(found.notes)} notes in {found.seconds:.4g} s; wrote {' and '.join(map(str, places))}")
-
-
-def _model(name: str) -> str | NoteTemplates | DrumTemplates:
-    """The name of a model, or the templates in a file of that name."""
-    if name in MODELS:
-        return name
-    if not Path(name).is_file():
-        raise OptionError(f"--model: expected piano, drums or a file of templates, found {name!r}, which is no file.")
-    return load_drums(name) if kind_of(Path(name)) == KIND else load_templates(name)
 
 
 def _check_place(path: Path, endings: Sequence[str]) -> None:
@@ -122,7 +108,7 @@ def separate_command(
         raise FileError(f"{folder}: expected a folder for the stems, found a file. Name another.")
     if sounds := sorted(path.name for path in folder.glob("*.wav")):
         raise FileError(f"{folder}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
-    found = separate(
+    found = pfn.audio.separate(
         audio,
         notes=_notes(scores),
         drums=drums or None,

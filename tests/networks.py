@@ -70,6 +70,15 @@ def section_2_2() -> pfn.Network:
     return pfn.Network(*factorizations)
 
 
+def decays() -> pfn.Network:
+    """Notes that ring on, through windows that never end and that do."""
+    x, note, event = pfn.Variable("x", 3), pfn.Variable("note", 2), pfn.Variable("event", 2)
+    return pfn.Network(
+        pfn.Factorization(x[t], pfn.Parameter("W", shape=(3, 2)) @ pfn.decay(note[t], 0.5), name="sound"),
+        pfn.Factorization(note[t], event[t] + pfn.decay(event[t - 1], [0.5, 0.9], 3)),
+    )
+
+
 def regular_expression() -> pfn.Network:
     """a+b(de)*c(de)+ as two coupled automata (paper, section 4)."""
     x1, h1, x2, h2 = (pfn.Variable(*given) for given in (("x1", 3), ("h1", 5), ("x2", 6), ("h2", 11)))

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,11 @@ def test_help_names_every_command_and_each_has_an_example():
     for command in ("reproduce", "draw", "show", "decompose", "transcribe", "separate"):
         assert command in run("--help").output
         assert f"pfn {command}" in run(command, "--help").output
+
+
+def test_it_is_also_a_module():
+    found = subprocess.run([sys.executable, "-m", "pfn", "draw", "--help"], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("Usage: python -m pfn draw")
 
 
 def test_show(saved):

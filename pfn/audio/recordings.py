@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.samples import check_part, check_positive, checked_samples
+from pfn.audio.samples import check_part, checked_samples
 from pfn.audio.sounds import Sound, length_of, read_channels, resampled
 from pfn.errors import DataError, OptionError
+from pfn.solve.checks import check_positive
 
 LONGEST = 60.0
 """Seconds that are heard at once; longer recordings are heard in windows."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pfn.errors import DataError, OptionError
-from pfn.solve.ramps import check_number
+from pfn.errors import DataError
+from pfn.solve.checks import check_number, check_positive
 
 
 def checked_samples(samples: Any, what: str) -> np.ndarray:
@@ -43,13 +43,6 @@ def check_finite(array: np.ndarray, what: str, first: int = 0) -> None:
 def mixed_down(samples: np.ndarray) -> np.ndarray:
     """One channel: the mean of all."""
     return samples if samples.ndim == 1 else samples.mean(axis=1)
-
-
-def check_positive(value: object, what: str) -> None:
-    """Refuse anything but a finite number above 0."""
-    check_number(value, what, 0.0, None)
-    if not value:
-        raise OptionError(f"{what} must be greater than 0, found 0.")
 
 
 def check_part(start: object, duration: object) -> None:

@@ -18,7 +18,7 @@ from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
 from pfn.errors import DataError, FileError, OptionError
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count
 
 SLICE = 0.046
 """About how many seconds a slice of the spectrum lasts; a power of two samples is taken."""

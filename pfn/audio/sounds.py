@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.samples import check_finite, check_part, check_positive, checked_samples, mixed_down
+from pfn.audio.samples import check_finite, check_part, checked_samples, mixed_down
 from pfn.errors import FileError, OptionError
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count, check_positive
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
 

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.signal import ShortTimeFFT
 from scipy.signal.windows import hann
 
-from pfn.audio.samples import check_part, check_positive, checked_samples, mixed_down
+from pfn.audio.samples import check_part, checked_samples, mixed_down
 from pfn.audio.sounds import Sound, read_sound, resampled
 from pfn.errors import DataError, OptionError
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count, check_positive
 
 LEAST_WINDOW = 4  # a shorter Hann window is one sample and its ends
 

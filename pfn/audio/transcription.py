@@ -1,21 +1,23 @@
 """From a recording to its notes: heard in windows, read off as a whole."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.drums import Drums, DrumTemplates, drum_templates
+from pfn.audio.drums import KIND, Drums, DrumTemplates, drum_templates, load_drums
 from pfn.audio.listeners import Listener, delayed
 from pfn.audio.machines import NoteMachines
 from pfn.audio.notes import Note, write_midi
 from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
 from pfn.audio.recordings import Recording, Window, open_recording
-from pfn.audio.samples import check_positive
-from pfn.audio.templates import NoteTemplates, piano_templates
+from pfn.audio.templates import NoteTemplates, load_templates, piano_templates
 from pfn.errors import OptionError
+from pfn.files import kind_of
+from pfn.solve.checks import check_positive
 from pfn.solve.progress import Bar, make_bar
 
 SILENT, SHORT = 1e-5, 0.1
@@ -25,7 +27,7 @@ FLUX_RATE = 16_000
 RISING, RELEASED = 12, 0.4
 """A note is strongest within so many slices of its onset, and ends where less than this is left of it."""
 
-MODELS = {"piano": piano_templates, "drums": drum_templates}
+MODELS: dict[str, Callable[[], NoteTemplates | DrumTemplates]] = {"piano": piano_templates, "drums": drum_templates}
 """Those that come with the package, by name."""
 
 
@@ -89,6 +91,15 @@ def transcribe(
         else:
             values = _silence(recording, listener)
     return _read(recording, listener, values)
+
+
+def templates_named(name: str) -> NoteTemplates | DrumTemplates:
+    """The templates of a model that comes with the package, or those in a file."""
+    if name in MODELS:
+        return MODELS[name]()
+    if not Path(name).is_file():
+        raise OptionError(f"model: expected piano, drums or a file of templates, found {name!r}, which is no file.")
+    return load_drums(name) if kind_of(Path(name)) == KIND else load_templates(name)
 
 
 def _listener(model: object, threshold: float | None) -> Listener:

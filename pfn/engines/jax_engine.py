@@ -44,7 +44,7 @@ class JaxRun:
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         latest = max(child.lag for equation in network.factorizations for child in equation.children)
         # what is shifted to the left must not come from elsewhere, hence some columns more
-        width = padded(sum(problem.lengths) + latest, self._devices.count)
+        width = padded(max(sum(problem.lengths), problem.room) + latest, self._devices.count)
         self._layout = Layout(network, problem.lengths, given, width)
         fixed = fixed_variables(problem, self._layout)
         _refuse_sparse(problem, fixed)

@@ -44,6 +44,7 @@ class Problem:
     past: Mapping[str, "Statistics"] = field(default_factory=dict)  # by learned parameter: of data seen before
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
     precision: str = "full"  # of products: "full", or "tf32"
+    room: int = 0  # columns that arrays have at least, in engines that compile: runs of one width share a program
     mesh: Any = None  # the JAX devices over which columns are spread, if there are several
 
     def rhythm(self, parameter: str) -> Rhythm:

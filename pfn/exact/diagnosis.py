@@ -103,4 +103,4 @@ def _component(child: Slice, component: int) -> str:
 def _listed(times: np.ndarray) -> str:
     shown = ", ".join(str(time) for time in times[:SHOWN])
     more = f" and {len(times) - SHOWN} more times" if len(times) > SHOWN else ""
-    return f"t = {shown}{more}"
+    return f"t = {shown}{more} (counted from 0)"  # as arrays are, while pictures count from 1 as the paper does

@@ -9,7 +9,7 @@ from pfn.errors import DataError, OptionError
 from pfn.models.language_model import LanguageModel
 from pfn.models.predictions import FloatArray
 from pfn.models.text import Sequences, Vocabulary, distinct_sequences
-from pfn.solve.ramps import check_count, check_number
+from pfn.solve.checks import check_count, check_number
 
 # Held-out text is taken in stretches all over the text, so that it is of the same kind as the rest: every
 # thirtieth stretch of at most a thousand words, of which even a short text has two hundred.

@@ -11,7 +11,7 @@ from pfn.models.language import LATEST_SHARE, PULL, lag_names, language_chain
 from pfn.models.language_model import LanguageModel
 from pfn.models.predictions import FloatArray
 from pfn.models.text import Sequences, Vocabulary, distinct_sequences, one_hot
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count
 
 
 class ChainData(NamedTuple):

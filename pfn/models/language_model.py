@@ -9,7 +9,7 @@ import numpy as np
 import pfn
 from pfn.models.predictions import FloatArray, Score, score_predictions
 from pfn.models.text import IntArray, Sequences, Vocabulary, distinct_sequences
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count
 
 
 class Transition(NamedTuple):

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import isfinite
-from numbers import Real
 
 import numpy as np
 
@@ -11,6 +9,7 @@ import pfn
 from pfn.automata.sequences import FloatArray
 from pfn.models.targets import Target, TargetKind, TargetModel, whole_number
 from pfn.models.tracking import model_of
+from pfn.solve.checks import check_number
 
 MOST_REPETITIONS = 3
 """A random target goes back to its second state at most so often: lives as long as those of the paper's scene."""
@@ -155,5 +154,4 @@ def _random_target(model: TargetModel, length: int, rng: np.random.Generator) ->
 def _check_options(length: object, noise: object) -> None:
     if whole_number(length, "simulate_targets: length", pfn.OptionError) < 1:
         raise pfn.OptionError("simulate_targets: length must be at least 1 slice, found 0.")
-    if not isinstance(noise, Real) or not isfinite(noise) or noise < 0:
-        raise pfn.OptionError(f"simulate_targets: noise must be a number >= 0, found {noise!r}.")
+    check_number(noise, "simulate_targets: noise", 0.0, None)

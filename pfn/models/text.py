@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from pfn.errors import DataError, OptionError
+from pfn.errors import DataError
+from pfn.solve.checks import check_count
 
 IntArray = npt.NDArray[np.intp]
 
@@ -74,8 +75,7 @@ class Vocabulary:
         >>> Vocabulary.of("a rose is a rose is a rose".split(), minimum_count=3)
         Vocabulary(3 words: <unk> a rose)
         """
-        if isinstance(minimum_count, bool) or not isinstance(minimum_count, int) or minimum_count < 1:
-            raise OptionError(f"Vocabulary: minimum_count must be a whole number >= 1, found {minimum_count!r}.")
+        check_count(minimum_count, "Vocabulary: minimum_count", 1)
         counts = Counter(_as_tokens(tokens)).most_common()
         return cls((word for word, count in counts if count >= minimum_count), unknown=unknown)
 

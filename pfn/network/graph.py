@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
@@ -38,10 +39,22 @@ class _Arc(NamedTuple):
     term: Term
     child: Slice
     number: int  # of the child in the stack
+    back: int = 0  # slices before the parent's own, within its window
 
     @property
     def lag(self) -> int:
-        return self.child.lag - self.term.slice.lag
+        return self.child.lag - self.term.slice.lag + self.back
+
+    @property
+    def slices(self) -> float:
+        """So many slices of the parent are seen: those of its window, or one."""
+        window = self.term.window
+        return 1 if window is None else inf if window.length is None else window.length
+
+    def through_window(self, time: int) -> Iterator["_Arc"]:
+        """One arc for every slice seen at that time; before the first there is none."""
+        seen = min(self.slices, time + self.term.slice.lag + 1)
+        return (self._replace(back=back) for back in range(max(int(seen), 0)))
 
 
 def _arcs(equation: Factorization) -> Iterator[_Arc]:
@@ -75,12 +88,12 @@ def unrolled(network: "Network", slices: int, observed: set[str]) -> nx.MultiDiG
         for time in range(columns.equations[equation.name]):
             ends = [
                 (
-                    (arc.term.slice.variable.name, time + arc.term.slice.lag),
+                    (arc.term.slice.variable.name, time + arc.child.lag - arc.lag),
                     (arc.child.variable.name, time + arc.child.lag),
                     arc,
                 )
-                for arc in _arcs(equation)
-                if time + arc.term.slice.lag >= 0
+                for first in _arcs(equation)
+                for arc in first.through_window(time)
             ]
             _add_arcs(graph, ends)
     graph.graph["coactivations"] = _coactivations(graph, list(graph.nodes))
@@ -106,7 +119,10 @@ def _add_arcs(graph: nx.MultiDiGraph, ends: Sequence[tuple[Hashable, Hashable, _
             label=arc.term.label,
             equation=arc.equation.name,
             dashes=dashes[key],
+            part=arc.number,
             lag=arc.lag,
+            back=arc.back,
+            slices=arc.slices,
             column_sum=_column_sum(arc),
         )
 

@@ -14,9 +14,10 @@ from pfn.network.columns import Columns, columns_for
 from pfn.network.factorization import Factorization
 from pfn.network.parameter import Parameter
 from pfn.network.structured import Shift
+from pfn.network.symbols import shown
 from pfn.network.tables import html_table
 from pfn.network.validation import check_network
-from pfn.network.variable import Slice, Variable, check_name, shown
+from pfn.network.variable import Slice, Variable, check_name
 
 Declared = Variable | Parameter | Factorization
 

@@ -17,6 +17,7 @@ from pfn.network.matrices import (
     on_pattern,
     same_matrix,
 )
+from pfn.network.symbols import Symbol, refused
 from pfn.network.terms import Term
 from pfn.network.time import whole_number
 from pfn.network.variable import Slice, Variable, check_name
@@ -24,7 +25,7 @@ from pfn.network.windows import Decay, operand_of
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class Parameter:
+class Parameter(Symbol):
     """A non-negative matrix: known if it has a value, else learned.
 
     `pattern` is true where entries may differ from zero, also when they are learned; in place of it, `tied` has whole
@@ -47,7 +48,7 @@ class Parameter:
     groups: np.ndarray | None
     """For every entry of the pattern the number of its group: entries of a group are equal."""
 
-    __array_ufunc__ = None
+    __add__, __radd__ = refused("+", "parameters do not add up, their terms do: W @ x[t] + V @ y[t].")
 
     def __init__(
         self,

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from pfn.errors import DeclarationError
 from pfn.network.parameter import Parameter
 from pfn.network.sums import Sum, Summand
+from pfn.network.symbols import shown
 from pfn.network.terms import Term
 from pfn.network.time import whole_number
-from pfn.network.variable import Slice, Variable, shown
+from pfn.network.variable import Slice, Variable
 from pfn.network.windows import Decay, operand_of
 
 

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pfn.errors import DeclarationError
+from pfn.network.symbols import Symbol, written
 
 
-class Summand:
+class Summand(Symbol):
     """What adds up on the right-hand side of an equation: slices, and linear maps of them."""
+
+    __matmul__ = Symbol._multiplied
 
     def __add__(self, other: object) -> "Sum":
         return Sum((self,)) + other
@@ -17,23 +20,27 @@ class Summand:
 
 
 @dataclass(frozen=True, repr=False)
-class Sum:
+class Sum(Symbol):
     """Terms that add up."""
 
     terms: tuple[Summand, ...]
+
+    __matmul__ = Symbol._multiplied
 
     def __add__(self, other: object) -> "Sum":
         if isinstance(other, Sum):
             return Sum((*self.terms, *other.terms))
         if not isinstance(other, Summand):
-            raise DeclarationError(f"{self} + {other!r}: terms add up with terms only. Write parameter @ variable[t].")
+            raise DeclarationError(
+                f"{self} + {written(other)}: terms add up with terms only. Write parameter @ variable[t]."
+            )
         return Sum((*self.terms, other))
 
     def __radd__(self, other: object) -> "Sum":
         return _after_zero(other, self)
 
     def __str__(self) -> str:
-        return " + ".join(str(term) for term in self.terms)
+        return " + ".join(written(term) for term in self.terms)
 
     def __repr__(self) -> str:
         return str(self)
@@ -46,4 +53,6 @@ def _after_zero(other: object, item: _Added) -> _Added:
     """The item itself after 0, where sum() starts; nothing else can be added to."""
     if isinstance(other, int) and other == 0:
         return item
-    raise DeclarationError(f"{other!r} + {item}: terms add up with terms only; the equations have no constants.")
+    raise DeclarationError(
+        f"{written(other)} + {written(item)}: terms add up with terms only; the equations have no constants."
+    )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from operator import index
 
 from pfn.errors import DeclarationError
+from pfn.network.symbols import refused
 
 
 @dataclass(frozen=True)
@@ -11,6 +12,8 @@ class Time:
     """The index `t` shifted by a whole number of slices: `t + 1`, `t - 4`."""
 
     lag: int = 0
+
+    __mul__, __rmul__ = refused("*", "time moves by whole slices only. Write t + 1 or t - 4.")
 
     def __add__(self, steps: int) -> "Time":
         return Time(self.lag + whole_number(steps, f"the shift in {self} + ..."))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pfn.errors import DeclarationError
 from pfn.network.sums import Summand
+from pfn.network.symbols import shown
 from pfn.network.time import Time, whole_number
 
 
@@ -20,9 +21,6 @@ class Variable(Summand):
     name: str
     size: int
     labels: Sequence[str] | None = None
-
-    # numpy must leave `array @ x[t]` to us, so that the error can say what to do
-    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "a variable")
@@ -55,9 +53,6 @@ class Variable(Summand):
     def __iter__(self) -> None:  # without this, Python would try x[0], x[1], ... and blame the index
         raise DeclarationError(f"variable {self.name} is not a sequence. Stack slices as [x[t], x[t + 1]].")
 
-    def __rmatmul__(self, other: object) -> None:
-        self[Time()].__rmatmul__(other)
-
     def __repr__(self) -> str:
         return f"Variable({self.name!r}, {self.size})"
 
@@ -68,14 +63,6 @@ class Slice(Summand):
 
     variable: Variable
     lag: int
-
-    __array_ufunc__ = None
-
-    def __rmatmul__(self, other: object) -> None:
-        raise DeclarationError(
-            f"{type(other).__name__} @ {self}: only a parameter multiplies a slice. "
-            f"Write pfn.Parameter('W', values) @ {self}."
-        )
 
     def __str__(self) -> str:
         return f"{self.variable.name}[{Time(self.lag)}]"
@@ -91,13 +78,6 @@ def as_slice(item: object, what: str) -> Slice:
     if isinstance(item, Slice):
         return item
     raise DeclarationError(f"{what} must be a slice such as x[t], found {shown(item)}.")
-
-
-def shown(item: object) -> str:
-    """Anything a user may have passed, on one line."""
-    shape = getattr(item, "shape", None)
-    array = isinstance(shape, tuple) and hasattr(item, "dtype")
-    return repr(item) if not array else f"{type(item).__name__} of shape {shape}"
 
 
 def check_name(name: object, what: str) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from pfn.errors import DeclarationError
 from pfn.network.sums import Summand
+from pfn.network.symbols import shown
 from pfn.network.time import whole_number
-from pfn.network.variable import Slice, Variable, as_slice, shown
+from pfn.network.variable import Slice, Variable, as_slice
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,6 @@ class Decay(Summand):
 
     slice: Slice
     window: Window
-
-    __array_ufunc__ = None
-
-    def __rmatmul__(self, other: object) -> None:
-        self.slice.__rmatmul__(other)
 
     def __str__(self) -> str:
         return windowed(self.slice, self.window)

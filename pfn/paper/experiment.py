@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from pfn.errors import FileError, OptionError
+from pfn.solve.checks import check_count
 
 if TYPE_CHECKING:
     from pfn.plots import Film, Picture
@@ -31,8 +32,7 @@ class Setting:
     recording: Path | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise OptionError(f"seed must be a whole number >= 0, found {self.seed!r}.")
+        check_count(self.seed, "seed", 0)
         if self.recording is not None and not self.recording.is_file():
             raise FileError(f"{self.recording}: expected a sound file, found nothing there. Name another, or none.")
 

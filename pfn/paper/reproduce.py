@@ -9,11 +9,12 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from pfn import plots
-from pfn.errors import FileError, OptionError
+from pfn.errors import FileError
 from pfn.paper.catalogue import named
 from pfn.paper.experiment import Experiment, Setting
 from pfn.paper.page import page
 from pfn.paper.reports import Report, report
+from pfn.solve.checks import check_count
 
 PAGE, RESULTS, FIGURES = "index.html", "results.json", "figures"
 
@@ -94,6 +95,5 @@ def _writable(folder: Path) -> Path:
 def _checked(jobs: int | None) -> int:
     if jobs is None:
         return cpu_count() or 1
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise OptionError(f"jobs must be a whole number >= 1, found {jobs!r}.")
+    check_count(jobs, "jobs", 1)
     return jobs

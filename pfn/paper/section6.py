@@ -13,6 +13,7 @@ from pfn.paper.measures import FloatArray
 from pfn.paper.piano import RATE, passage
 
 BINS, SHOWN = 512, 250  # of the spectrogram; the higher ones have little energy
+LEVELS = ["x4", "x3", "x2", "x1"]
 SEQUENCE = {"x2": 3, "x3": 15, "x4": 63}  # slices that an activation reaches ahead; those at the end are cut off
 SELDOM: dict[pfn.Parameter | str, int] = {
     f"W{level}_{child}": 2 ** (level - 1) for level in (2, 3) for child in range(4)
@@ -79,7 +80,7 @@ def spectrogram_plain(setting: Setting) -> Findings:
     sound = heard(setting)
     X = sound.magnitude
     result, seldom = decomposed(X, setting), decomposed(X, setting, replace(pfn.PAPER, learn_every=SELDOM))
-    yield Shown("The spectrogram and its activations.", plots.stack(result, ["x4", "x3", "x2", "x1"], power=0.5))
+    yield Shown("The spectrogram and its activations.", plots.stack(result, LEVELS, power=0.5, upward=["x1"]))
     yield Shown("The spectrogram.", plots.spectrogram(X[:SHOWN], rate=sound.rate))
     yield Shown("The same from x4 alone.", plots.spectrogram(top_down(result, 4)[:SHOWN], rate=sound.rate))
     error, most = relative_error(result, X), 0.35 if setting.quick else 0.2
@@ -110,7 +111,7 @@ def spectrogram_sparse(setting: Setting) -> Findings:
     X, sweeps = sound.magnitude, 200 if setting.quick else 800
     growing = replace(pfn.PAPER, sparseness=pfn.ramp(0.0, 0.2, start=sweeps // 2, stop=sweeps))
     plain, sparse = decomposed(X, setting), decomposed(X, setting, growing)
-    yield Shown("The spectrogram and its activations.", plots.stack(sparse, ["x4", "x3", "x2", "x1"], power=0.5))
+    yield Shown("The spectrogram and its activations.", plots.stack(sparse, LEVELS, power=0.5, upward=["x1"]))
     yield Shown("The spectrogram.", plots.spectrogram(X[:SHOWN], rate=sound.rate))
     yield Shown("The same from x4 alone.", plots.spectrogram(top_down(sparse, 4)[:SHOWN], rate=sound.rate))
     fewer = [after < before for before, after in zip(active(plain), active(sparse), strict=True)]

@@ -76,9 +76,9 @@ def _levels(drawn: Scheme, number: Mapping[Hashable, str]) -> Iterator[str]:
 
 def _arc_look(arc: SchemeArc) -> str:
     """The parameter, how many slices later the child is, and strokes near the child as dash marks."""
-    later = f" ({arc.lag:+d})" if arc.lag else ""
-    marks = f', headlabel="{"|" * arc.dashes}", labeldistance=2' if arc.dashes else ""
-    return f"label=<{arc.symbol.html()}{later}>{marks}"
+    text = arc.symbol.html() + (f" ({arc.later})" if arc.later else "")
+    marks = f'headlabel="{"|" * arc.dashes}", labeldistance=2' if arc.dashes else ""
+    return ", ".join(filter(None, [f"label=<{text}>" if text else "", marks]))
 
 
 def _hierarchy_lines(hierarchy: Hierarchy, implicit: bool) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A whole equation side by side: its stacked children = W times its parents, a row for every term."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -46,7 +47,8 @@ def equation(
 ) -> Picture:
     """The matrices of an equation, `X_C = W H`, with the values of a result; further terms in rows below.
 
-    `factorization` may be left out where the network has one equation. Parents before the first slice are zero.
+    `factorization` may be left out where the network has one equation. Parents before the first slice are zero. All
+    slices of a variable have one scale, and so have the parameters that multiply them; other matrices have their own.
     `figure` is a matplotlib figure or subfigure to draw into; the other options are those of `image`.
 
     >>> import numpy as np, pfn
@@ -66,10 +68,20 @@ def equation(
     grid = _Grid(figure, chosen, [(children.shape, W.values.shape, H.shape) for W, H in terms])
     _draw_children(grid.axes(0, 0), chosen, children, look)
     for row, (term, (W, H)) in enumerate(zip(chosen.terms, terms, strict=True)):
+        alike = [pair for other, pair in zip(chosen.terms, terms, strict=True) if _same_parent(term, other)]
         grid.sign(row, "+" if row else "=")
-        _draw_parameter(grid.axes(row, 2), chosen, term, W, look)
-        _draw_parent(grid.parent(row), term, H, look)
+        _draw_parameter(grid.axes(row, 2), chosen, term, W, _scaled(look, [W.values for W, _ in alike]))
+        _draw_parent(grid.parent(row), term, H, _scaled(look, [H for _, H in alike]))
     return grid.figure
+
+
+def _same_parent(one: Term, other: Term) -> bool:
+    return one.slice.variable == other.slice.variable
+
+
+def _scaled(look: Look, matrices: Sequence[np.ndarray]) -> Look:
+    """The look whose last colour is the largest value of all."""
+    return replace(look, largest=max(float(np.nanmax(values, initial=0.0)) for values in matrices) or None)
 
 
 def _chosen(result: Result, factorization: Factorization | str | None) -> Factorization:

@@ -12,11 +12,10 @@ from matplotlib.colors import Colormap, Normalize, PowerNorm
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 
-from pfn.audio.samples import check_positive
 from pfn.errors import OptionError
 from pfn.plots.matrices import Matrix
 from pfn.plots.symbols import plain
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count, check_positive
 
 HIDDEN = "#9db0c3"
 """Hidden entries: a grey with some blue, which no colour of "hot" and no shade of "gray" can be mistaken for."""

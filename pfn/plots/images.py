@@ -73,12 +73,13 @@ def stack(
     largest: float | None = None,
     first: int = 1,
     common_scale: bool = False,
+    upward: Iterable[Item] = (),
 ) -> Picture:
     """Several variables on one time axis, the first on top, as in the figures of the paper's section 5.
 
     `values` is a result, or a mapping from names to arrays: two spectrograms to compare, for example. Every image has
-    its own scale, or all a common one. `figure` is a matplotlib figure or subfigure to draw into. The other options
-    are those of `image`.
+    its own scale, or all a common one. The components of variables in `upward` count from the bottom, as frequencies
+    do. `figure` is a matplotlib figure or subfigure to draw into. The other options are those of `image`.
 
     >>> import numpy as np
     >>> stack({"actual": np.eye(4), "found": np.eye(4)}, ["actual", "found"]).svg()[:5]
@@ -86,6 +87,7 @@ def stack(
     """
     look = Look(colormap, power, largest, first)
     matrices = [matrix_of(values, item, sequence=sequence) for item in listed(variables)]
+    turned = {matrix_of(values, item, sequence=sequence).name for item in upward}
     width, heights = _column(matrices)
     target = picture_or(figure, (width + 1.8, sum(heights) + 0.15 * len(heights) + 0.6))
     ratios = {"height_ratios": heights}
@@ -95,6 +97,8 @@ def stack(
         drawn = show(ax, matrix, look, norm=norm)
         ax.set_ylabel(matrix.symbol.math(), rotation=0, ha="right", va="center", fontsize="large")
         ax.label_outer()
+        if matrix.name in turned:
+            ax.invert_yaxis()
         if not common_scale:
             add_scale_bar([ax], drawn)
     if common_scale:

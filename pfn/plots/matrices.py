@@ -10,8 +10,8 @@ from pfn.errors import DataError, OptionError
 from pfn.network import Factorization, Parameter, Variable
 from pfn.plots.symbols import Symbol, symbol
 from pfn.solve import Result
+from pfn.solve.checks import check_count
 from pfn.solve.data import numbers, refuse_bad_entries
-from pfn.solve.ramps import check_count
 
 
 class Matrix(NamedTuple):

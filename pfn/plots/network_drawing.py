@@ -9,6 +9,7 @@ import numpy as np
 from pfn.plots.curves import Oval, Points, length_of, loop, place_along, samples, smooth, straight, trimmed, under
 from pfn.plots.layers import Layers, Line, Node
 from pfn.plots.layout import GAP, place
+from pfn.plots.marks import with_clear_marks
 from pfn.plots.schemes import Scheme, SchemeArc, SchemeNode
 from pfn.plots.shapes import (
     PAPER,
@@ -49,7 +50,8 @@ def sketch_network(scheme: Scheme) -> Sketch:
     """Every mark of the network's drawing, in its place."""
     drawing = _Drawing(scheme)
     sketches = (drawing.sketch(slope) for slope in SLOPES)
-    return next((sketch for sketch in sketches if _is_clear(sketch)), drawing.sketch(SLOPES[-1]))
+    sketch = next(filter(_is_clear, sketches), drawing.sketch(SLOPES[-1]))
+    return replace(sketch, lines=with_clear_marks(sketch.lines))
 
 
 def _is_clear(sketch: Sketch) -> bool:
@@ -166,4 +168,5 @@ class _Drawing:
 
 def _text(arc: SchemeArc) -> str:
     """The parameter; in folded networks also how many slices later the child is."""
-    return arc.symbol.math() + (f"$\\,({{{arc.lag:+d}}})$" if arc.lag else "")
+    later = r"\,".join(f"{{{word}}}" for word in arc.later.replace("…", r"\ldots").split())
+    return arc.symbol.math() + (rf"$\,({later})$" if later else "")

@@ -11,7 +11,7 @@ from pfn.plots.images import given_values, listed
 from pfn.plots.matrices import Matrix, matrix_of, named_matrix
 from pfn.solve import Exact, Result, infer
 from pfn.solve import learn as learn_parameters
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count
 
 FRAMES = 60
 """Frames of a film of which nothing else was said: enough to see how values move, few enough for a small page."""

@@ -1,6 +1,7 @@
 """What a drawing of a network shows, in the conventions of the paper's figures, whoever draws it."""
 
 from collections.abc import Hashable, Iterable
+from math import inf
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -22,12 +23,13 @@ class SchemeNode(NamedTuple):
 
 
 class SchemeArc(NamedTuple):
-    """A parent and a child by their keys, what is between them, and how many slices later the child is."""
+    """A parent and a child by their keys, and what is between them."""
 
     parent: Hashable
     child: Hashable
     symbol: Symbol
-    lag: int
+    later: str
+    """In folded networks, how many slices the child is later: "" (none), "+1", or "0 … +3" through a window."""
     dashes: int
     """0 where the child has only one equation, so that nothing needs to be told apart."""
 
@@ -48,7 +50,7 @@ def scheme(network: Network, observed: Iterable[Variable | str], slices: int | N
     """
     _check_slices(network, slices)
     graph = network.graph(observed) if slices is None else network.unroll(slices, observed)
-    linked = any(lag for _, _, lag in graph.edges(data="lag"))
+    linked = any(data["lag"] or data["slices"] > 1 for _, _, data in graph.edges(data=True))
     on_plate = plate is not None and slices is None and not linked
     index = "i" if on_plate else "t" if linked and slices is None else ""
     return Scheme(
@@ -80,26 +82,23 @@ def _node(key: Any, data: dict[str, Any], index: str) -> SchemeNode:
 def _arc(network: Network, graph: nx.MultiDiGraph, edge: tuple[Any, Any, dict[str, Any]], *, folded: bool) -> SchemeArc:
     parent, child, data = edge
     several = max(dashes for _, _, dashes in graph.in_edges(child, data="dashes")) > 1
-    name = graph.nodes[child].get("variable", child)
     return SchemeArc(
         parent,
         child,
-        symbol(data["label"], _part(network, data, name)),
-        data["lag"] if folded else 0,
+        symbol("") if data["back"] else symbol(data["label"], _part(network, data)),  # a window is named once
+        _later(data) if folded else "",
         data["dashes"] if several else 0,
     )
 
 
-def _part(network: Network, arc: dict[str, Any], child: Hashable) -> str:
+def _part(network: Network, arc: dict[str, Any]) -> str:
     """Which part of a stacked parameter the arc is, from 1; the whole parameter has no number."""
     equation = next(e for e in network.factorizations if e.name == arc["equation"])
-    if len(equation.children) == 1:
-        return ""
-    return next(
-        str(number)
-        for number, piece in enumerate(equation.children, start=1)
-        for term in equation.terms
-        if piece.variable.name == child
-        and term.parameter.name == arc["parameter"]
-        and piece.lag - term.slice.lag == arc["lag"]
-    )
+    return "" if len(equation.children) == 1 else str(arc["part"] + 1)
+
+
+def _later(arc: dict[str, Any]) -> str:
+    lag, slices = arc["lag"], arc["slices"]
+    if slices == 1:
+        return f"{lag:+d}" if lag else ""
+    return f"{lag:{'+' if lag else ''}d} …" + (f" {lag + slices - 1:+d}" if slices < inf else "")

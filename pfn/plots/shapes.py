@@ -45,6 +45,8 @@ class LineMark:
     text: str = ""
     text_place: tuple[float, float] | None = None
     dashes: int = 0
+    dashes_at: float = MARK_PLACE
+    """Points from the end of the curve to the first dash mark."""
     head: bool = True
     style: str = "solid"
     colour: str = INK
@@ -174,7 +176,7 @@ def dash_marks(line: LineMark) -> list[Points]:
     """The short strokes across a line, near its end, that tell its equation from others of the same child."""
     marks = []
     for number in range(line.dashes):
-        centre, along = place_along(line.curve, -(MARK_PLACE + number * MARK_STEP))
+        centre, along = place_along(line.curve, -(line.dashes_at + number * MARK_STEP))
         across = np.array([-along[1], along[0]]) * MARK_LENGTH / 2
         marks.append(np.array([centre - across, centre + across]))
     return marks

@@ -7,12 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from pfn.audio import Spectrogram
-from pfn.audio.samples import check_positive
 from pfn.errors import DataError, OptionError
 from pfn.plots.heatmaps import Look, add_scale_bar, colours
 from pfn.plots.matrices import checked_matrix
 from pfn.plots.pictures import Picture, picture_and_axes
-from pfn.solve.ramps import check_count
+from pfn.solve.checks import check_count, check_positive
 
 SIZE = (7.2, 3.2)
 KILO = 2000.0

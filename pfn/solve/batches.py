@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pfn.errors import OptionError
-from pfn.solve.ramps import check_count, check_number
+from pfn.solve.checks import check_count, check_number
 
 
 @dataclass(frozen=True)

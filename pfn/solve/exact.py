@@ -8,8 +8,8 @@ from pfn.errors import OptionError
 from pfn.exact import Size, Window, size_of
 from pfn.network import Network, Variable
 from pfn.solve import exact_run
+from pfn.solve.checks import check_count, check_number
 from pfn.solve.data import check_is_network, find
-from pfn.solve.ramps import check_count, check_number
 from pfn.solve.request import Answer, Request
 
 Named = Variable | str
@@ -35,6 +35,8 @@ class Exact:
     - prefer: where several solutions exist, "sparse" is one of them, "spread" their superposition;
     - window, overlap: solve so many time slices at a time, overlapping by so many, instead of all at once;
     - time_limit: seconds after which the best point so far is the answer.
+
+    An equation counts as exact up to a difference of 1e-7 of the largest observation (1e-5 in float32).
     """
 
     noise: Mapping[Named, Literal["l1", "l2"]] = field(default_factory=dict)

@@ -33,6 +33,7 @@ WAYS_OUT = (
 def run(request: Request, method: "Exact") -> Answer:
     """Solve every sequence."""
     refuse_options(request)
+    _refuse_noise_of_hidden(request, method)
     deadline = Deadline(method.time_limit, request.interruption)
     parameters = parameters_of(request)
     sequences = list(make_sequences(request, parameters))
@@ -73,6 +74,15 @@ def refuse_options(request: Request) -> None:
     variables = {variable.name for variable in request.network.variables}
     for name in variables & set(request.initial):
         raise OptionError(f"Exact: {name} needs no starting values: exact inference does not depend on them.")
+
+
+def _refuse_noise_of_hidden(request: Request, method: "Exact") -> None:
+    for name in method.noise:
+        if name not in request.observations.arrays:
+            raise OptionError(
+                f"Exact: noise of {name} is that of observations, but {name} is hidden. "
+                f"Observe it, or leave {name} out of noise."
+            )
 
 
 def parameters_of(request: Request) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from pfn.exact import Deadline, distinct, solve
 from pfn.network import Network
 from pfn.solve import exact_run
 from pfn.solve.ask import make_result
+from pfn.solve.checks import check_count
 from pfn.solve.data import check_is_network
 from pfn.solve.exact import Exact
 from pfn.solve.interruption import Interruption
 from pfn.solve.options import make_request
 from pfn.solve.progress import Bar
-from pfn.solve.ramps import check_count
 from pfn.solve.request import ITERATIONS, Request
 from pfn.solve.result import Result
 

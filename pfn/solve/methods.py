@@ -8,10 +8,11 @@ from pfn.compiler import compile_network
 from pfn.errors import OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.solve import propagation
+from pfn.solve.checks import check_choice, check_count, check_number, check_positive
 from pfn.solve.consensus import Consensus
 from pfn.solve.data import find
 from pfn.solve.exact import Exact
-from pfn.solve.ramps import Ramp, check_choice, check_count, check_number, check_positive
+from pfn.solve.ramps import Ramp
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.substitute import Substitute
 
@@ -55,7 +56,7 @@ class Propagate:
         for option, allowed in CHOICES.items():
             check_choice(getattr(self, option), f"Propagate: {option}", allowed)
         for option in ("epsilon", "initial_scale"):
-            check_positive(getattr(self, option), f"Propagate: {option}")
+            check_positive(getattr(self, option), f"Propagate: {option}", "The default is small enough.")
         for option in ("release", "learn_every", "sparseness"):
             if isinstance(getattr(self, option), Mapping):  # a copy of its own, which nobody else can change
                 object.__setattr__(self, option, dict(getattr(self, option)))

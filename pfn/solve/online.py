@@ -19,6 +19,9 @@ from pfn.solve.result import Result
 from pfn.solve.sequences import Sequences, as_sequences
 from pfn.solve.statistics import Memory, memory_from
 
+SPARE = 8
+"""One part in so many is added to the columns of a batch: lengths of batches differ about that much."""
+
 NOTHING = Observations({}, (), listed=True)
 
 
@@ -44,6 +47,7 @@ class Online:
         self._memory = Memory()
         self._parameters: dict[str, Any] = dict(template.initial)  # of those that are learned
         self._number, self._place, self._sweeps = 0, 0, 0  # the epoch, batches done in it, sweeps done
+        self._room = 0  # columns that every batch so far fits in
 
     def continue_with(self, memory: Memory, parameters: Mapping[str, Any]) -> None:
         """Go on where an earlier run ended."""
@@ -63,7 +67,7 @@ class Online:
         template.bar.end(self._shown)
         if template.checkpoint is not None and self._memory.batches:
             self._checkpoint.write(self._state())
-        return self._answer(stop or f"all {len(self._recorder.iterations)} batches were done")
+        return self._answer(stop or _all_done(self._recorder))
 
     def _one_epoch(self) -> str | None:
         """Why the run ended in this epoch, or None."""
@@ -100,6 +104,7 @@ class Online:
     def _answer_to(self, observations: Observations, share: float) -> Answer:
         """Hidden values that settle beside the parameters of before, then sweeps of learning."""
         options, number = self._options, self._memory.batches
+        self._make_room(sum(observations.lengths))
         request = replace(
             self._template,
             observations=observations,
@@ -108,6 +113,7 @@ class Online:
             iterations=options.sweeps if number else options.first,
             past=self._memory.past(share),
             keep_statistics=True,
+            room=self._room if number else 0,  # the first is learned as if there were no other
             bar=Bar(),
             callback=None,
             checkpoint=None,
@@ -123,6 +129,11 @@ class Online:
             request = replace(request, initial=self._parameters | {name: settled.values[name] for name in hidden})
             self._sweeps += settled.iterations
         return later.run(request)
+
+    def _make_room(self, columns: int) -> None:
+        """A little more than the batch needs, so that later ones fit in and the programs compiled for it serve them."""
+        if columns > self._room:
+            self._room = columns + columns // SPARE
 
     def _note(self, answer: Answer, observations: Observations) -> None:
         columns = [self._network.columns(length).equations for length in observations.lengths]
@@ -158,7 +169,7 @@ class Online:
     def _state(self) -> dict[str, np.ndarray]:
         history = self._recorder.finish()
         state = self._memory.arrays() | {
-            "counters": np.array([self._number, self._place, self._sweeps]),
+            "counters": np.array([self._number, self._place, self._sweeps, self._room]),
             "epoch": np.array([self._epoch.squared, self._epoch.entries]),
             "iterations": history.iterations,
             "divergence": history.divergence,
@@ -174,11 +185,16 @@ class Online:
             raise FileError(f"{self._template.resume}: expected a checkpoint of learning by batches.")
         parameters = {name: matrix_from_arrays(f"parameter/{name}", saved) for name in self._learned}
         self.continue_with(memory, parameters)
-        self._number, self._place, self._sweeps = map(int, saved["counters"])
+        self._number, self._place, self._sweeps, self._room = map(int, saved["counters"])
         self._epoch.squared, self._epoch.entries = saved["epoch"].copy()
         names = self._epoch.names
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self._recorder.add(int(number), dict(zip(names, map(float, rmse), strict=True)), float(divergence))
+
+
+def _all_done(recorder: Recorder) -> str:
+    batches = len(recorder.iterations)
+    return "the one batch there was is done" if batches == 1 else f"all {batches} batches were done"
 
 
 def _without_start(method: Method) -> Method:

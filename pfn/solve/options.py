@@ -11,12 +11,12 @@ from joblib import effective_n_jobs
 from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
 from pfn.errors import FileError, OptionError
 from pfn.network import Network
+from pfn.solve.checks import check_choice, check_count, check_number
 from pfn.solve.data import Observations, check_observations
 from pfn.solve.dtypes import as_dtype
 from pfn.solve.interruption import Interruption
 from pfn.solve.online import NOTHING
 from pfn.solve.progress import Bar
-from pfn.solve.ramps import check_choice, check_count, check_number
 from pfn.solve.request import Method, Request
 from pfn.solve.start import named_initial
 from pfn.solve.weights import checked_weights

@@ -80,6 +80,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
         smoothed=_smoothed(request, method),
         dtype=request.dtype,
         precision=request.precision,
+        room=request.room,
         mesh=request.mesh,
     )
 

@@ -47,6 +47,7 @@ class Request:
     interruption: Interruption
     past: Mapping[str, Statistics] = field(default_factory=dict)  # of data seen before, by learned parameter
     keep_statistics: bool = False  # whether those of these data are wanted
+    room: int = 0  # columns that arrays have at least, in engines that compile: runs of one width share a program
 
     def generator(self) -> np.random.Generator:
         """The random numbers of this run; run 0 is the plain run with the seed."""

@@ -8,9 +8,10 @@ import numpy as np
 from pfn.compiler import compile_network
 from pfn.errors import DataError, OptionError
 from pfn.network import Network, Variable
+from pfn.solve.checks import check_count
 from pfn.solve.data import check_is_network, find_variable, numbers, refuse_bad_entries
 from pfn.solve.methods import Propagate, as_method
-from pfn.solve.ramps import Ramp, check_count
+from pfn.solve.ramps import Ramp
 from pfn.solve.window import Window
 
 

@@ -10,8 +10,8 @@ from pfn.compiler import compile_network
 from pfn.errors import OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.solve import substitute_run
+from pfn.solve.checks import check_choice, check_count, check_positive
 from pfn.solve.data import find
-from pfn.solve.ramps import check_choice, check_count, check_positive
 from pfn.solve.request import Answer, Request
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -57,7 +57,7 @@ class Substitute:
         for option, allowed in CHOICES.items():
             check_choice(getattr(self, option), f"Substitute: {option}", allowed)
         for option in ("epsilon", "initial_scale"):
-            check_positive(getattr(self, option), f"Substitute: {option}")
+            check_positive(getattr(self, option), f"Substitute: {option}", "The default is small enough.")
         if isinstance(self.keep, str | Variable) or not isinstance(self.keep, Sequence):
             raise OptionError(f"Substitute: keep must be a list of variables, found {self.keep!r}. Put it in brackets.")
         object.__setattr__(self, "keep", tuple(self.keep))

@@ -87,7 +87,10 @@ def test_refusals_of_decays_and_shifts() -> None:
         decay(W @ h, 0.5)  # type: ignore[arg-type]
     with refused("shift(x[t], 3): nothing of 3 components is left in 3. Shift by fewer."):
         shift(x, 3)
-    with refused("ndarray @ x[t]: only a parameter multiplies a slice. Write pfn.Parameter('W', values) @ x[t]."):
+    with refused(
+        "ndarray of shape (3, 3) @ decay(x[t], 0.5): the only product is that of a parameter and a slice. "
+        "Write pfn.Parameter('W', values) @ x[t], with every factor in its values."
+    ):
         np.eye(3) @ decay(x, 0.5)
     with refused(
         "y[t] = decay(x[t], 0.5) + decay(x[t], 0.5): decay(x[t], 0.5) is a parent twice. "

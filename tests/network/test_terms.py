@@ -48,7 +48,7 @@ def test_terms_and_sums_are_frozen() -> None:
         (a + b).terms = ()  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("other", [3, "b", None, A])
+@pytest.mark.parametrize("other", [3, "b", None])
 def test_only_terms_can_be_added_to_terms(other: Any) -> None:
     for left, text in ((a, "A h[t]"), (a + b, "A h[t] + B g[t-1]")):
         with refused(f"{text} + {other!r}: terms add up with terms only. Write parameter @ variable[t]."):

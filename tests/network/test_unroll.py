@@ -1,11 +1,13 @@
 """The graph with explicit time slices."""
 
+from math import inf
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfn import Factorization, Network, Parameter, Variable, t
+from pfn import Factorization, Network, Parameter, Variable, decay, t
 from tests import networks, oracle
 from tests.network import draws
 from tests.network.refusal import refused
@@ -26,6 +28,18 @@ def test_the_automaton_of_section_3() -> None:
     assert graph.nodes["x", 2] == {"level": 1, "size": 4, "observed": True, "variable": "x", "time": 2}
     assert graph.nodes["h", 0] == {"level": 2, "size": 4, "observed": False, "variable": "h", "time": 0}
     assert graph.graph["slices"] == 4
+
+
+@pytest.mark.parametrize("length", [1, 3, None])
+def test_windows_have_the_arcs_of_the_same_sum_written_out(length: int | None) -> None:
+    x, y, h = Variable("x", 2), Variable("y", 3), Variable("h", 2)
+    W = Parameter("W", shape=(5, 2))
+    window = decay(h[t - 1], 0.5) if length is None else decay(h[t - 1], 0.5, length)
+    many = 5 if length is None else length
+    network = Network(Factorization([x[t], y[t + 1]], W @ window))
+    written = Network(Factorization([x[t], y[t + 1]], sum(W @ h[t - 1 - back] for back in range(many))))
+    assert arcs(network.unroll(6)) == arcs(written.unroll(6))
+    assert {data["slices"] for *_, data in network.graph().edges(data=True)} == {length or inf}
 
 
 def test_an_automaton_of_one_slice_has_no_transition() -> None:

@@ -95,9 +95,10 @@ def test_a_variable_is_not_a_sequence() -> None:
 @pytest.mark.parametrize("matrix", [np.ones((2, 2)), [[1.0]], 3])
 def test_only_a_parameter_multiplies_a_slice(matrix: object) -> None:
     x = Variable("x", 2)
-    kind = type(matrix).__name__
-    for right, text in ((x, "x[t]"), (x[t - 1], "x[t-1]")):
+    left = "ndarray of shape (2, 2)" if isinstance(matrix, np.ndarray) else str(matrix)
+    for right, text in ((x, "x"), (x[t - 1], "x[t-1]")):
         with refused(
-            f"{kind} @ {text}: only a parameter multiplies a slice. Write pfn.Parameter('W', values) @ {text}."
+            f"{left} @ {text}: the only product is that of a parameter and a slice. "
+            "Write pfn.Parameter('W', values) @ x[t], with every factor in its values."
         ):
             matrix @ right  # type: ignore[operator]

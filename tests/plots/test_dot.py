@@ -21,6 +21,7 @@ NETWORKS = {
     "hierarchy": networks.regular_expression(),
     "tracker": tracking_network(),
     "language": language_network(4319, 50, 100),
+    "windows": networks.decays(),
     "strange names": pfn.Network(
         pfn.Factorization(strange[t], pfn.Parameter("W {]", shape=(2, 3)) @ pfn.Variable("é_x", 3)[t])
     ),
@@ -43,6 +44,14 @@ def test_nodes_and_arcs_are_those_of_the_graph(name, slices):
     dashed = {frozenset(arc[:2]) for arc in arcs if "style=dashed" in arc[2]}
     assert dashed == {frozenset(pair) for pair in graph.graph["coactivations"]}
     assert [arc[:2] for arc in arcs if "style=dashed" not in arc[2]] == list(graph.edges())
+
+
+def test_windows_say_how_far_they_reach():
+    text = dot(networks.decays())
+    assert "label=<W decay (0 …)>" in text
+    assert "label=<decay (+1 … +3)>" in text
+    assert "cluster_plate" not in dot(pfn.Network(networks.decays()["sound"]))  # linked in time by its window alone
+    assert dot(networks.decays(), slices=4).count("label=<W decay>") == 4  # of ten arcs
 
 
 def test_levels_and_marks_are_told():

@@ -40,6 +40,7 @@ THROUGH_TIME = {
         pfn.Factorization(x[t], parameter("A", x, x) @ x[t - 1] + parameter("B", x, x) @ x[t - 2]),
         pfn.Factorization(y[t], parameter("C", y, x) @ x[t]),
     ),
+    "windows": networks.decays(),
     "cycle": pfn.Network(
         pfn.Factorization(h[t], parameter("A", h, x) @ x[t - 1]), pfn.Factorization(x[t], parameter("B", x, h) @ h[t])
     ),
@@ -154,6 +155,15 @@ def test_dash_marks_tell_equations_of_one_child_apart():
     }
     together = {"W3": 1, "W4": 1, "W5": 2, "W6": 2, "W7": 3, "W8": 1, "W9": 2}
     assert {name: count for name, count in marks.items() if count} == together
+
+
+@pytest.mark.parametrize("name", ["tracker", "section 2.2", "hierarchy"])
+def test_dash_marks_touch_no_other_line(name):
+    lines = sketched_by_name(name, None).lines
+    drawn = [[Path(samples(line.curve)), *map(Path, dash_marks(line))] for line in lines]
+    for own, *marks in drawn:
+        others = [stroke for line in drawn if line[0] is not own for stroke in line]
+        assert not [other for mark in marks for other in others if mark.intersects_path(other, filled=False)]
 
 
 def test_crossings_that_need_not_be_are_avoided():

@@ -190,6 +190,26 @@ def test_stack_shares_time() -> None:
     assert len({ax.get_images()[0].get_clim() for ax in common}) == 1
 
 
+def test_frequencies_count_upward() -> None:
+    tone = np.zeros((6, 6))
+    tone[0] = 1
+    plain, turned = images(plots.stack({"a": tone, "b": tone}, ["a", "b"], upward=["b"]))
+    for ax, lowest in ((plain, 6.5), (turned, 0.5)):
+        np.testing.assert_array_equal(shown(ax), tone)
+        assert ax.get_ylim()[0] == lowest
+
+
+def test_what_one_variable_is_multiplied_by_has_one_scale() -> None:
+    x, h, g = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Variable("g", 2)
+    weights = {"W": 1.0, "V": 0.1, "U": 5.0}
+    W, V, U = (pfn.Parameter(name, weight * np.eye(2)) for name, weight in weights.items())
+    network = pfn.Network(pfn.Factorization(x[t], W @ h[t] + V @ h[t - 1] + U @ g[t]))
+    figure = plots.equation(pfn.infer(network, {x: np.array([[1.0, 2, 3], [0, 1, 0]])}, iterations=50))
+    limits = [ax.get_images()[0].get_clim()[1] for ax in images(figure)]
+    assert limits[1::2] == [1.0, 1.0, 5.0]
+    assert limits[2] == limits[4] != limits[6]
+
+
 def test_before_and_after() -> None:
     given, found, given_h, found_h = (
         ax for pair in np.reshape(images(plots.before_and_after({x: X}, RESULT, ["x", "h"])), (2, 2)).T for ax in pair

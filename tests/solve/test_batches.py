@@ -65,6 +65,24 @@ def test_one_batch_of_all_data_is_plain_learning_compiled() -> None:
     check_one_batch(ECHO, pfn.Propagate(), "jax")
 
 
+def test_batches_of_many_lengths_share_compiled_programs(tmp_path: Path) -> None:
+    loop = pytest.importorskip("pfn.engines.jax_loop", exc_type=ImportError)
+    before = loop.advance._cache_size(), loop.statistics._cache_size()
+    _, X = sequences(7, 48)
+    options = {"batches": pfn.Batches(size=4, first=10, settle=3, sweeps=2), "engine": "jax"}
+    path = tmp_path / "checkpoint"
+    found = pfn.learn(ECHO, {x: X}, checkpoint=path, callback=lambda batch, _: batch == 8, **options)
+    assert found.iterations == 10 + 8 * 5
+    # those of the first batch; then of settling, of learning and of its statistics, in two widths at most
+    assert loop.advance._cache_size() - before[0] <= 5
+    assert loop.statistics._cache_size() - before[1] <= 3
+    resumed = pfn.learn(ECHO, {x: X}, resume=path, **options)
+    whole = pfn.learn(ECHO, {x: X}, **options)
+    np.testing.assert_array_equal(resumed["V0"], whole["V0"])
+    plain = pfn.learn(ECHO, {x: X}, **options | {"engine": "numpy"})
+    np.testing.assert_allclose(whole["V0"], plain["V0"], rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("method", [pfn.Propagate(), pfn.Propagate(divergence="euclidean"), pfn.Substitute()])
 def test_many_small_batches_find_what_all_data_at_once_do(method: Any) -> None:
     basis, X = sequences(1, 120)
@@ -231,6 +249,7 @@ def test_errors_history_and_values() -> None:
     assert min(result.history["eq1"][3:]) <= result.rmse["eq1"] <= max(result.history["eq1"][3:])
     assert result.squared_error == pytest.approx(result.rmse["eq1"] ** 2 * 6 * sum(a.shape[1] for a in X))
     assert result.stop == "all 6 batches were done"
+    assert pfn.learn(PLAIN, X[:3], batches=pfn.Batches(first=30)).stop == "the one batch there was is done"
     with pytest.raises(pfn.DataError, match=r"h: values of variables are not kept.*initial=\{'W': result\['W'\]\}"):
         result[h]
     assert pfn.infer(PLAIN, {x: X}, initial={"W": result["W"]}).rmse["eq1"] < 0.02

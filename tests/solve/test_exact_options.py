@@ -108,6 +108,25 @@ def test_methods_are_values():
     assert "penalty={'x4': 'auto'}" in repr(one)
 
 
+def test_hidden_variables_have_no_noise():
+    with refused(
+        "Exact: noise of h is that of observations, but h is hidden. Observe it, or leave h out of noise.",
+        pfn.OptionError,
+    ):
+        pfn.infer(MACHINE, {"x": states(1, 2)}, method=pfn.Exact(noise={"x": "l1", "h": "l1"}))
+
+
+@pytest.mark.parametrize(("dtype", "counts"), [("float64", 1e-7), ("float32", 1e-5)])
+@pytest.mark.parametrize("scale", [1e-3, 100.0])
+def test_what_counts_as_exact(dtype, counts, scale):
+    X = states(1, 2, 3, 4)
+    X[1, 1] += 0.5 * counts
+    assert pfn.infer(MACHINE, {"x": scale * X}, method="exact", dtype=dtype).stop.startswith("exact solution")
+    X[1, 1] += 4.5 * counts
+    with pytest.raises(pfn.NoExactSolution):
+        pfn.infer(MACHINE, {"x": scale * X}, method="exact", dtype=dtype)
+
+
 class TestNoSolution:
     def test_in_the_names_of_the_user(self):
         x, h = pfn.Variable("place", 3, ["here", "there", "away"]), pfn.Variable("move", 2)
@@ -117,8 +136,8 @@ class TestNoSolution:
             pfn.infer(network, {x: np.eye(3)[:, [0, 1, 0]]}, method="exact")
         message = str(caught.value)
         assert message.startswith(
-            "no exact solution: steps: [place[t]; place[t+1]] = W move[t] cannot hold at t = 1. In the values that "
-            "come closest, place in column "
+            "no exact solution: steps: [place[t]; place[t+1]] = W move[t] cannot hold at t = 1 (counted from 0). "
+            "In the values that come closest, place in column "
         )
         assert "component 0 (here), is 1 more than" in message or "component 1 (there), is 1 more than" in message
         assert message.endswith(
@@ -129,14 +148,18 @@ class TestNoSolution:
     def test_the_smallest_violation(self):
         X = states(1, 2, 3, 4, 1, 2)
         X[:, 3] = [0, 0, 0.25, 1]  # a quarter too much
-        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)?\. .* is 0\.25 more"):
+        with pytest.raises(
+            pfn.NoExactSolution, match=r"cannot hold at t = [23](, 3)? \(counted from 0\)\. .* is 0\.25 more"
+        ):
             pfn.infer(MACHINE, {"x": X}, method="exact")
 
     def test_the_column_of_a_later_slice(self):
         y, g = pfn.Variable("y", 2), pfn.Variable("g", 1)
         network = pfn.Network(pfn.Factorization(y[t + 2], pfn.Parameter("V", [[1.0], [1.0]]) @ g[t]))
         Y = np.array([[0.0, 0, 1, 1], [0, 0, 1, 2]])
-        with pytest.raises(pfn.NoExactSolution, match=r"cannot hold at t = 1\. .* y in column 3, component "):
+        with pytest.raises(
+            pfn.NoExactSolution, match=r"cannot hold at t = 1 \(counted from 0\)\. .* y in column 3, component "
+        ):
             pfn.infer(network, {y: Y}, method="exact")
 
     @pytest.mark.parametrize("scale", [1e-3, 100.0])
