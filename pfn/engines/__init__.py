@@ -3,8 +3,10 @@
 from pfn.engines.problem import Errors, Problem, Statistics, dense, has_hidden
 from pfn.engines.run import Run, choose_engine, is_installed, make_run
 from pfn.engines.stretch import STALL_SWEEPS, Stretch, stalled
+from pfn.engines.threads import BLAS
 
 __all__ = [
+    "BLAS",
     "STALL_SWEEPS",
     "Errors",
     "Problem",

@@ -6,6 +6,7 @@ ten to a hundred times as long as on one thread. And whatever lies between the p
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -25,10 +26,14 @@ class _Blas:
     """The BLAS of this process: its number of threads, which is one while a sweep of any run is in progress."""
 
     def __init__(self) -> None:
-        self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         self._lock = Lock()
         self._sweeps = 0
         self._before: list[int] = []
+
+    @cached_property
+    def _libraries(self) -> Any:
+        """Those loaded when the first run begins; NumPy and SciPy may have one each."""
+        return ThreadpoolController().select(user_api="blas").lib_controllers
 
     @property
     def threads(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import Errors, Statistics, Stretch, dense, has_hidden
+from pfn.engines import BLAS, Errors, Statistics, Stretch, dense, has_hidden
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
 from pfn.network import Factorization
@@ -101,7 +101,9 @@ class ConsensusRun:
         """Sweeps up to the first after which a criterion to stop is met; the errors after each."""
         count = stretch.count if stretch.stall is None else 1  # whether it stalls is seen from outside
         met = -np.ones_like(self._counted) if stretch.tolerance is None else self._counted * stretch.tolerance**2
-        return [self._errors(row) for row in self._iteration.advance(count, met)]
+        with BLAS:  # its products are small: threads would only wait for each other
+            found = self._iteration.advance(count, met)
+        return [self._errors(row) for row in found]
 
     def _errors(self, figures: np.ndarray) -> Errors:
         """The squared distance between the two sets stands for the divergence: it tends to zero, or to the least."""
