@@ -18,6 +18,12 @@ from pfn.updates import factor, smooth
 
 # How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
 BLOCK_ENTRIES = 1 << 15
+THREAD_ENTRIES = 1 << 17  # by a thread at most; each of its calls has to wait for the interpreter
+
+
+def block_entries(size: int, threads: Threads) -> int:
+    """The same for a child matrix of this size on several threads, whose buffers must not outgrow it."""
+    return BLOCK_ENTRIES if threads.count == 1 else int(np.clip(size // 16, BLOCK_ENTRIES, THREAD_ENTRIES))
 
 
 class Equation:
@@ -92,7 +98,7 @@ class Equation:
         shape = (self.declared.rows, self.columns)
         scratch.want("stack", (self.height, self.columns))
         for rows, _ in self._row_groups(slice(0, self.declared.rows), BLOCK_ENTRIES):
-            scratch.want("block", (rows.stop - rows.start, self.columns))
+            scratch.want("block 0", (rows.stop - rows.start, self.columns))
         if len(self.blocks) > 1:
             scratch.want("part", shape)
         if not self.divergence.unit_denominator:
@@ -124,7 +130,9 @@ class Equation:
                 groups.append((place, [ChildPiece(piece.variable, values, slice(0, place.stop - place.start))]))
         return groups
 
-    def _child_block(self, rows: slice, pieces: list[ChildPiece], scratch: Scratch, room: str = "block") -> ChildBlock:
+    def _child_block(
+        self, rows: slice, pieces: list[ChildPiece], scratch: Scratch, room: str = "block 0"
+    ) -> ChildBlock:
         shape = (rows.stop - rows.start, self.columns)
         buffer = scratch.take(room, shape)
         children = [(piece.values, buffer[piece.rows]) for piece in pieces]
@@ -195,8 +203,8 @@ class Equation:
 
     def right_factors(self, sparseness: float) -> np.ndarray:
         """What the stacked parents are to be multiplied by; lies in the shared stack."""
-        numerator, B = self._raised(sparseness)
-        numerator = smooth(numerator, sparseness, out=self._stack)
+        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
+        numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
         if B is None:
             denominator = self.column_sums(sparseness)
         else:
@@ -205,11 +213,6 @@ class Equation:
             denominator = self._gathered(numerator, denominator)
         factors: np.ndarray = factor(numerator, denominator + self.epsilon, self.epsilon, out=numerator)
         return factors
-
-    def _raised(self, sparseness: float) -> tuple[np.ndarray, Any]:
-        """Wᵀ A, which lies in the shared stack, and B where it is not a matrix of ones."""
-        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
-        return self._adjoint(A, self._stack), B
 
     def _gathered(self, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
         """Let windows gather the numerators, in place, and the denominators: parents get those of all they reach."""

@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import BLOCK_ENTRIES, Equation
+from pfn.engines.equations import BLOCK_ENTRIES, Equation, block_entries
 from pfn.engines.problem import Errors, Problem
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, row_blocks
 from pfn.engines.threads import Threads
 
-# Threads take more entries at a time than one would, since each of their calls waits for the interpreter.
-THREAD_ENTRIES = 1 << 17
 BUFFERS = ("block", "second block", "third block")
 
 
@@ -91,7 +89,6 @@ class ErrorMeter:
     def _grouped(self) -> list[list[_Part]]:
         """Small unweighted equations together, others in blocks of rows."""
         groups: list[list[_Part]] = [[]]
-        most = BLOCK_ENTRIES if self._threads.count == 1 else THREAD_ENTRIES
         room = BLOCK_ENTRIES
         for equation in self._equations.values():
             whole = _Part(equation, slice(0, equation.declared.rows))
@@ -101,7 +98,7 @@ class ErrorMeter:
                 groups[-1].append(whole)
                 room -= whole.size
                 continue
-            blocks = row_blocks(equation.declared.rows, equation.columns, most)
+            blocks = row_blocks(equation.declared.rows, equation.columns, block_entries(whole.size, self._threads))
             groups += [*([_Part(equation, rows)] for rows in blocks), []]
             room = BLOCK_ENTRIES
         return [group for group in groups if group]

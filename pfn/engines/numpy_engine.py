@@ -105,7 +105,7 @@ class NumpyRun:
     def _kind(self, declared: Factorization, count: int, blocks: list[Block]) -> type[Equation]:
         if self._has_sparse_child(declared):
             return SparseChildEquation
-        return SharedEquation if is_shared(declared, count, blocks, self._problem, self._threads) else Equation
+        return SharedEquation if is_shared(count, blocks, self._problem, self._threads) else Equation
 
     def _has_sparse(self, equation: Factorization) -> bool:
         return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))

@@ -4,43 +4,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import Equation
+from pfn.engines.equations import Equation, block_entries
 from pfn.engines.parameters import Block, Unit
 from pfn.engines.pieces import ChildBlock
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch
 from pfn.engines.threads import Threads, spans
-from pfn.network import Factorization
 from pfn.updates.maps import DenseMap
 
-# How many entries a thread works on at a time: more than one thread alone would take, since each call has to wait for
-# the interpreter.
-BLOCK_ENTRIES = 1 << 16
 
-
-def is_shared(declared: Factorization, columns: int, blocks: list[Block], problem: Problem, threads: Threads) -> bool:
-    """Whether an equation of dense data is large, with one dense W, which is much smaller than the data."""
+def is_shared(columns: int, blocks: list[Block], problem: Problem, threads: Threads) -> bool:
+    """Whether an equation of dense data is large, and its W is one dense matrix."""
     one_matrix = len(blocks) == 1 and type(blocks[0].linear) is DenseMap
-    return (
-        one_matrix
-        and problem.divergence.unit_denominator
-        and 2 * blocks[0].linear.matrix.shape[1] <= declared.rows  # every thread has its own Wᵀ A
-        and len(_spans(declared.rows, columns, threads)) > 1
-    )
+    return one_matrix and problem.divergence.unit_denominator and len(_spans(blocks[0], columns, threads)) > 1
 
 
-def _spans(rows: int, columns: int, threads: Threads) -> list[slice]:
+def _spans(block: Block, columns: int, threads: Threads) -> list[slice]:
     """The rows of each thread."""
-    return spans(rows, threads.for_pass(rows * columns))
+    matrix = block.linear.matrix
+    return spans(matrix.shape[0], threads.for_product(matrix.size * columns))
 
 
 class Share(NamedTuple):
-    """The rows of one thread: what they have of W S, their blocks, and room for their part of Wᵀ A."""
+    """The rows of one thread: what they have of W S, and their blocks."""
 
     rows: slice
     R: np.ndarray
     blocks: list[ChildBlock]
-    risen: np.ndarray
 
 
 class SharedEquation(Equation):
@@ -49,35 +39,20 @@ class SharedEquation(Equation):
     def reserve(self, scratch: Scratch) -> None:
         """Say how large the shared buffers must be."""
         scratch.want("stack", (self.height, self.columns))
-        for share, rows in enumerate(_spans(self.declared.rows, self.columns, self.threads)):
-            scratch.want(f"risen {share}", (self.height, self.columns))
-            for block, _ in self._row_groups(rows, BLOCK_ENTRIES):
+        most = block_entries(self.reconstruction.size, self.threads)
+        for share, rows in enumerate(_spans(self.blocks[0], self.columns, self.threads)):
+            for block, _ in self._row_groups(rows, most):
                 scratch.want(f"block {share}", (block.stop - block.start, self.columns))
 
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         self._stack = scratch.take("stack", (self.height, self.columns))
+        most = block_entries(self.reconstruction.size, self.threads)
         self._shares = []
-        for share, rows in enumerate(_spans(self.declared.rows, self.columns, self.threads)):
-            groups = self._row_groups(rows, BLOCK_ENTRIES)
+        for share, rows in enumerate(_spans(self.blocks[0], self.columns, self.threads)):
+            groups = self._row_groups(rows, most)
             blocks = [self._child_block(*group, scratch, f"block {share}") for group in groups]
-            risen = scratch.take(f"risen {share}", (self.height, self.columns))
-            self._shares.append(Share(rows, self.reconstruction[rows], blocks, risen))
-
-    def _raised(self, sparseness: float) -> tuple[np.ndarray, None]:
-        parents, W = self.stacked_parents(sparseness), self.blocks[0].linear.matrix
-        ready = self._use_up(sparseness)
-
-        def work(share: Share) -> None:
-            A = self._ratio(share, W, None if ready else parents)
-            np.dot(W[share.rows].T, A, out=share.risen)
-
-        self.threads.each(work, self._shares)
-        first, second, *others = (share.risen for share in self._shares)
-        np.add(first, second, out=self._stack)
-        for risen in others:
-            self._stack += risen
-        return self._stack, None
+            self._shares.append(Share(rows, self.reconstruction[rows], blocks))
 
     def _fields(self, parents: np.ndarray, sparseness: float) -> tuple[np.ndarray, None]:
         W, ready = self.blocks[0].linear.matrix, self._use_up(sparseness)

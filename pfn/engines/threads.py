@@ -17,8 +17,8 @@ from threadpoolctl import ThreadpoolController
 Share = TypeVar("Share")
 Found = TypeVar("Found")
 
-# What is worth a thread of its own, whose call costs about 10 µs: so many multiplications, or entries of a pass.
-PRODUCT, PASS = 1 << 20, 1 << 16
+# What is worth a thread of its own, which takes up to 100 µs to wake: so many multiplications, or entries of a pass.
+PRODUCT, PASS = 1 << 21, 1 << 18
 ROWS = 8  # shares of a product are multiples of so many rows or columns
 
 
@@ -78,6 +78,10 @@ class Threads:
             Thread(target=_serve, args=(self._tasks,), name="pfn", daemon=True).start()
         weakref.finalize(self, _dismiss, self._tasks, self.count - 1)
 
+    def for_product(self, multiplications: int) -> int:
+        """Among how many threads to share products of so many multiplications."""
+        return max(1, min(self.count, multiplications // PRODUCT))
+
     def for_pass(self, entries: int) -> int:
         """Among how many threads to share a pass over so many entries."""
         return max(1, min(self.count, entries // PASS))
@@ -99,7 +103,7 @@ class Threads:
 
     def dot(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """The product a b; the longer side of it is shared."""
-        shares = max(1, min(self.count, out.size * a.shape[1] // PRODUCT))
+        shares = self.for_product(out.size * a.shape[1])
         if shares == 1:
             np.dot(a, b, out)
         elif out.shape[0] >= out.shape[1]:

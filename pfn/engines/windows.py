@@ -9,6 +9,8 @@ from pfn.engines.threads import Threads, spans
 from pfn.network import Term
 from pfn.updates.windows import WindowSums
 
+PASSES = 4  # over what each window sees
+
 
 class Windows:
     """Windows of some lengths with the same rates, over matrices of one shape."""
@@ -20,7 +22,7 @@ class Windows:
         self._threads, self._count = threads, len(lengths)
         self._shares = [
             (part, WindowSums(rates[part], lengths, (part.stop - part.start, columns), position))
-            for part in spans(rows, threads.for_pass(rows * columns))
+            for part in spans(rows, threads.for_pass(PASSES * len(lengths) * rows * columns))
         ]
 
     def apply(self, *xs: np.ndarray) -> np.ndarray:
