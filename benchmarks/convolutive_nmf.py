@@ -5,6 +5,8 @@ All minimise the Kullback-Leibler divergence by multiplicative updates from the 
 
 import argparse
 from functools import partial
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,35 +15,47 @@ from benchmarks.peers import CONVOLUTIVE, Found, Peer, usable
 from benchmarks.side_by_side import alternate, table
 from tests.networks import hierarchy
 
-BINS, SLICES, COMPONENTS, FRAMES = 513, 1000, 20, 10
 ITERATIONS = 30
 
 
-def problem(dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Size(NamedTuple):
+    """Of the data and of the components."""
+
+    bins: int
+    slices: int
+    components: int
+    frames: int
+
+
+MUSIC, DRUMS = Size(513, 1000, 20, 10), Size(1025, 2000, 3, 10)
+
+
+def problem(size: Size, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gamma-distributed data and a start: W is (bins, components, frames)."""
     generator = np.random.default_rng(0)
-    X = generator.gamma(0.5, size=(BINS, SLICES))
-    W, H = generator.random((BINS, COMPONENTS, FRAMES)), generator.random((COMPONENTS, SLICES))
+    X = generator.gamma(0.5, size=(size.bins, size.slices))
+    W = generator.random((size.bins, size.components, size.frames))
+    H = generator.random((size.components, size.slices))
     W /= W.sum(axis=(0, 2), keepdims=True)
     return X.astype(dtype), W.astype(dtype), H.astype(dtype)
 
 
 def ours(method: pfn.Propagate, engine: str) -> Peer:
-    network = hierarchy(BINS, (COMPONENTS,), FRAMES, (1,))
-
     def run(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
-        initial = {f"W1_{k + 1}": W[:, :, k] for k in range(FRAMES)} | {"x2": H}
+        bins, components, frames = W.shape
+        network = hierarchy(bins, (components,), frames, (1,))
+        initial = {f"W1_{k + 1}": W[:, :, k] for k in range(frames)} | {"x2": H}
         common = {"iterations": iterations, "tolerance": None, "stall": None, "measure": 10, "dtype": X.dtype}
         result = pfn.learn(network, {"x1": X}, method=method, engine=engine, initial=initial, **common)
-        return np.stack([result[f"W1_{k + 1}"] for k in range(FRAMES)], axis=2), result["x2"]
+        return np.stack([result[f"W1_{k + 1}"] for k in range(frames)], axis=2), result["x2"]
 
     return run
 
 
 def bare_products(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
     """W H and A Hᵀ for W, W H and Wᵀ A for H, with the lags of H stacked."""
-    stacked = np.tile(H, (FRAMES, 1))
-    flat = np.ascontiguousarray(W.reshape(BINS, -1))
+    stacked = np.tile(H, (W.shape[2], 1))
+    flat = np.ascontiguousarray(W.reshape(len(W), -1))
     R, left, right = np.empty_like(X), np.empty_like(flat), np.empty_like(stacked)
     for _ in range(iterations):
         np.dot(flat, stacked, out=R)
@@ -58,16 +72,16 @@ def main(rounds: int) -> None:
         "pfn, momentum": ours(pfn.Propagate(), "numpy"),
         "pfn, JAX, plain sweep": ours(pfn.Propagate(acceleration=None), "jax"),
         "pfn, JAX, momentum": ours(pfn.Propagate(), "jax"),
-        **usable(CONVOLUTIVE, *problem("float64")),
+        **usable(CONVOLUTIVE, *problem(MUSIC, "float64")),
     }
-    for dtype in ("float32", "float64"):
-        X, W, H = problem(dtype)
+    for size, dtype in product((MUSIC, DRUMS), ("float32", "float64")):
+        X, W, H = problem(size, dtype)
         runs = {name: partial(run, X, W, H, ITERATIONS) for name, run in contestants.items()}
         times = alternate(runs, rounds)
         base = times["pfn, plain sweep"]
         rows = {name: (f"{1e3 * s / ITERATIONS:.1f}", f"{s / base:.2f}") for name, s in times.items()}
         title = (
-            f"{BINS} × {SLICES}, {COMPONENTS} components of {FRAMES} frames, {dtype}, "
+            f"{size.bins} × {size.slices}, {size.components} components of {size.frames} frames, {dtype}, "
             f"medians of {rounds} runs of {ITERATIONS} iterations"
         )
         print(table(title, rows, ("ms an iteration", "times pfn's plain sweep")))
