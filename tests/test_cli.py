@@ -183,7 +183,7 @@ def test_sounds_that_are_none(command, tmp_path):
         (["separate", "--out", "bad.safetensors"], "expected a folder for the stems, found a file"),
         (["separate", "--score", "a.csv", "--score", "b/a.csv"], "two of the same name: a.csv, b/a.csv"),
         (["separate", "--drums", "snare"], "give notes too, or leave it out"),
-        (["separate", "--score", "a.mid", "--parts", "3"], "parts is for separation without a score"),
+        (["separate", "--score", "a.mid", "--parts", "3"], "parts and components are for separation without a score"),
         (["separate", "--parts", "3", "--components", "2"], "components must be"),
     ],
 )

@@ -97,9 +97,10 @@ def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
 def _typicals(maxima: Sequence[Maxima], reading: Reading) -> np.ndarray:
     """The typical strength that maxima of every row are measured by."""
     if not reading.separate:
-        return np.full(len(maxima), _typical(np.concatenate([found.heights for found in maxima])))
-    found = np.array([_typical(found.heights) for found in maxima])
-    return np.maximum(found, reading.least * found.max())
+        return np.full(len(maxima), _typical(np.concatenate([row.heights for row in maxima])))
+    own = np.array([_typical(row.heights) for row in maxima])
+    found: np.ndarray = np.maximum(own, reading.least * own.max())
+    return found
 
 
 def _typical(heights: np.ndarray) -> float:

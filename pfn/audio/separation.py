@@ -110,21 +110,22 @@ def separate(
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is not None:
         if parts is not None or components is not None:
-            given = "parts" if parts is not None else "components"
-            raise OptionError(
-                f"{given} is for separation without a score, whose instruments are the stems: leave it out."
-            )
+            raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
         score = _score(notes)
         return _by_score(recording, score, _drums(drums, score), options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
-    stems = PARTS if parts is None else parts
-    check_count(stems, "parts", 2)
-    sources = max(COMPONENTS, stems) if components is None else components
-    check_count(sources, "components", stems)
+    return _blind(recording, PARTS if parts is None else parts, components, options)
+
+
+def _blind(recording: Recording, parts: int, components: int | None, options: Mapping[str, Any]) -> Separation:
+    """Components learned on the whole, in groups of similar colour."""
+    check_count(parts, "parts", 2)
+    count = max(COMPONENTS, parts) if components is None else components
+    check_count(count, "components", parts)
     heard = _heard(recording, 0.0, recording.seconds)
-    found = learn_components(_magnitude(heard), sources, **options)
-    groups = grouped(found, heard[0].frequencies, stems)
+    found = learn_components(_magnitude(heard), count, **options)
+    groups = grouped(found, heard[0].frequencies, parts)
     return Separation(_stems(heard, found.parts(groups)), recording.rate, found, heard)
 
 

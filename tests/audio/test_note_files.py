@@ -1,4 +1,4 @@
-import pickle
+from copy import deepcopy
 
 import mido
 import pytest
@@ -115,17 +115,27 @@ def test_notes_that_cannot_be(tmp_path, note, message):
 
 @pytest.mark.parametrize(
     "fields",
-    [(2, 1, 60), (0, 1, 200), (0, 1, -1), (0, 1, 60.5), (0, float("nan"), 60), (0, float("inf"), 60), (0, 1, 60, -1)]
-    + [(0, 1, "C4"), ("0", "1", 60), (0, 1, 60, None)],
+    [
+        (2, 1, 60),
+        (0, float("nan"), 60),
+        (0, float("inf"), 60),
+        ("0", "1", 60),
+        (0, 1, 200),
+        (0, 1, -1),
+        (0, 1, 60.5),
+        (0, 1, "C4"),
+        (0, 1, 60, -1),
+        (0, 1, 60, None),
+    ],
 )
 def test_a_note_that_cannot_be_is_refused_when_it_is_made(fields):
-    with pytest.raises(pfn.DataError, match="expected a note that ends after its onset, .*0 to 127, found Note"):
+    with pytest.raises(pfn.DataError, match=r"expected a note that ends after its onset, .*0 to 127, found Note"):
         Note(*fields)
 
 
-def test_a_note_is_a_tuple_that_can_be_kept():
+def test_a_note_is_a_tuple():
     note = Note(0.5, 1.0, 60, 0.5)
     assert note == (0.5, 1.0, 60, 0.5)
-    assert pickle.loads(pickle.dumps(note)) == note
+    assert deepcopy(note) == note
     assert isinstance(note._replace(pitch=61), Note)
-    assert sorted([Note(1, 2, 60), note])[0] is note
+    assert min(Note(1, 2, 60), note) is note
