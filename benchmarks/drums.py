@@ -1,11 +1,13 @@
 """How many hits of real drums are found, with templates of another kit and with those learned on the other songs?
 
 Onset F at 50 ms, by mir_eval, of kick, snare and hi-hat, in the mean over all songs and the classes that they have;
-one setting for all. Plain NMF has the same templates summed over their slices, bands and reading of hits.
+one setting for all. Plain NMF has the same templates summed over their slices, bands and reading of hits, but for the
+evidence that ours asks for, which only harms it.
 """
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import mir_eval
@@ -17,6 +19,7 @@ from pfn import t
 from pfn.audio import Heard, Note, Transcription, drum_templates, learn_drums, transcribe
 from pfn.audio.drums import ADAPT, LISTEN, Drums
 from pfn.audio.listeners import Watch
+from pfn.audio.onsets import Reading
 
 MDB = Path("../shared/data/drums-mdb")
 CLASSES = {"KD": 36, "SD": 38, "HH": 42, "TT": 45, "CY": 49, "OT": 56}
@@ -26,6 +29,11 @@ Songs = dict[str, tuple[Path, list[Note]]]
 
 class PlainDrums(Drums):
     """One spectrum a drum, as it is."""
+
+    @property
+    def reading(self) -> Reading:
+        """What counts by its own row alone: its weak hits of hi-hats would else be lost."""
+        return replace(super().reading, least=0.0, stands=0.0)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Rises of the activations of plain NMF."""

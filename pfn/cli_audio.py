@@ -77,7 +77,8 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
     help="A MIDI file with a track for each instrument; or one .mid, .csv or .tsv for each: repeat it.",
 )
 @click.option("--drums", multiple=True, help="An instrument without pitches. May be repeated.  [default: by a rule]")
-@click.option("--parts", type=click.IntRange(2), default=2, show_default=True, help="Without a score: how many stems.")
+@click.option("--parts", type=click.IntRange(2), help="Without a score: how many stems.  [default: 2]")
+@click.option("--components", type=click.IntRange(2), help="Without a score: learned spectra, grouped.  [default: 24]")
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
 @click.option("--duration", type=click.FloatRange(0, min_open=True), help="Seconds to take.  [default: all]")
 @click.option("--iterations", type=click.IntRange(1), default=40, show_default=True, help="Sweeps of learning.")
@@ -88,7 +89,8 @@ def separate_command(
     audio: Path,
     scores: Sequence[Path],
     drums: Sequence[str],
-    parts: int,
+    parts: int | None,
+    components: int | None,
     start: float,
     duration: float | None,
     iterations: int,
@@ -113,7 +115,7 @@ def separate_command(
         notes=_notes(scores),
         drums=drums or None,
         parts=parts,
-        components=max(24, parts),
+        components=components,
         start=start,
         duration=duration,
         iterations=iterations,

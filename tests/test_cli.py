@@ -164,7 +164,8 @@ def test_separate(tune, tmp_path):
     found = run("separate", tune, *scores, "--iterations", 5, "--out", tmp_path / "stems")
     assert found.exit_code == 0, found.output
     assert {path.name for path in (tmp_path / "stems").iterdir()} == {"low.wav", "high.wav"}
-    found = run("separate", tune, "--iterations", 5, "--parts", 3, "--out", tmp_path / "parts")
+    blind = ["--parts", 3, "--components", 5]
+    found = run("separate", tune, "--iterations", 5, *blind, "--out", tmp_path / "parts")
     assert found.exit_code == 0, found.output
     assert len(list((tmp_path / "parts").iterdir())) == 3
 
@@ -189,6 +190,8 @@ def test_sounds_that_are_none(command, tmp_path):
         (["separate", "--out", "bad.safetensors"], "expected a folder for the stems, found a file"),
         (["separate", "--score", "a.csv", "--score", "b/a.csv"], "two of the same name: a.csv, b/a.csv"),
         (["separate", "--drums", "snare"], "give notes too, or leave it out"),
+        (["separate", "--score", "a.mid", "--parts", "3"], "parts and components are for separation without a score"),
+        (["separate", "--parts", "3", "--components", "2"], "components must be"),
     ],
 )
 def test_music_that_cannot_be_is_refused_before_the_work(arguments, message, tune, monkeypatch):

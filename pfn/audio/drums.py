@@ -32,9 +32,12 @@ LISTEN, ADAPT = 10, 50
 PRIOR = 1.0
 """How much the templates hold against adapting: as much as this activity, which is less than one loud hit."""
 
-
 THRESHOLD = 0.4
 """Of the typical strength of a drum's hits: what counts as one."""
+
+LEAST, STANDS = 0.1, 2.0
+"""A drum's typical hit is at least that of the strongest times this, or the drum is absent; and a hit stands out from
+the mean of its surroundings so many times, which noise that goes on does not."""
 
 
 @cache
@@ -120,7 +123,17 @@ class Drums:
     @property
     def reading(self) -> Reading:
         """How hits are read off."""
-        return Reading(self.threshold or THRESHOLD, around=1, apart=6, moving=0.25, wide=30, separate=True, moves=False)
+        return Reading(
+            self.threshold or THRESHOLD,
+            around=1,
+            apart=6,
+            moving=0.25,
+            wide=30,
+            separate=True,
+            least=LEAST,
+            stands=STANDS,
+            moves=False,
+        )
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Hits, first by the templates as they are, then with templates that adapt."""

@@ -10,11 +10,11 @@ import pfn
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.drums import EARLY as EARLY_HIT
 from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
-from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, note_machines
+from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, learned_templates, note_machines
 from pfn.audio.notes import Note, checked_notes, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
-from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
+from pfn.audio.templates import EARLY, NoteTemplates, piano_templates, scaled
 from pfn.errors import DataError
 from pfn.network import t
 
@@ -63,8 +63,8 @@ def learn_notes(
     paths = {name: [room.values[name] for room in rooms] for name in rooms[0].values}
     options = {**OPTIONS, "progress": progress}
     found = pfn.learn(network, data, initial=paths, iterations=LEARNING, **options)
-    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
-    return NoteTemplates(start.pitches, *scaled(attack, found["decay"]), start.fade, LEARNED_THRESHOLD)
+    learned = learned_templates(start, found)
+    return NoteTemplates(start.pitches, *scaled(learned.attack, learned.decay), start.fade, LEARNED_THRESHOLD)
 
 
 class Room(NamedTuple):

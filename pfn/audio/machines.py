@@ -1,7 +1,7 @@
 """Notes as machines: off, ten states of attack, a state that fades, off again; many at once explain a spectrum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.signal.windows import hann
 import pfn
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.listeners import Heard, Watch, ringing
-from pfn.audio.onsets import Reading
+from pfn.audio.onsets import Reading, events
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates
 from pfn.network import t
 
@@ -22,8 +22,11 @@ LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
 NOISES = 6
 """Smooth bumps along the bands that together explain what is no note."""
 
-STAGES = (20, 20, 40)
-"""Sweeps: after each but the last the equaliser is adjusted."""
+EQUALISE, ADAPT, EXPLAIN = (20, 20), 3, 32
+"""Sweeps: before each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
+
+SHARE = 0.0125
+"""Of the loudness: what a note has at least. In music nearly all have more than 0.02, in noise none more than 0.01."""
 
 SMOOTH = 25
 """Bands over which the equaliser is smoothed, so that it follows the room and not the notes."""
@@ -102,7 +105,7 @@ class NoteMachines:
 
     early = EARLY
     drums = False
-    sweeps = sum(STAGES)
+    sweeps = sum(EQUALISE) + ADAPT + EXPLAIN
 
     @property
     def bands(self) -> Bands:
@@ -122,19 +125,29 @@ class NoteMachines:
     @property
     def reading(self) -> Reading:
         """How notes are read off."""
-        return Reading(self.threshold or self.templates.threshold, around=2, apart=3)
+        return Reading(self.threshold or self.templates.threshold, around=2, apart=3, share=SHARE)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
-        """Which paths explain the spectra best, with an equaliser that is learned between the stages."""
-        gains, values, done = None, flat_start(spectra, len(self.pitches)), 0
-        for number, sweeps in enumerate(STAGES):
+        """Which paths explain the spectra best, by an equaliser and templates that adapt to what is heard."""
+        data, values = {"spectrum": spectra}, flat_start(spectra, len(self.pitches))
+        gains, done = None, 0
+        for sweeps in EQUALISE:
             network = note_machines(self.templates, equaliser=gains)
-            result = pfn.infer(network, {"spectrum": spectra}, initial=values, iterations=sweeps, **OPTIONS)
-            values, done = {name: result[name] for name in values}, done + sweeps
-            watch(done, max(result.rmse.values()))
-            if number + 1 < len(STAGES):
-                gains = learned_gains(network, {"spectrum": spectra}, values)
-        return Heard(result["on"], ringing(result["on"], ATTACK) + result["fading"])
+            found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
+            values, done = {name: found[name] for name in values}, done + sweeps
+            watch(done, max(found.rmse.values()))
+            gains = learned_gains(network, data, values)
+        network = note_machines(self.templates, equaliser=gains, strength=self._strength(found["on"], spectra))
+        found = pfn.learn(network, data, initial=values, iterations=ADAPT, **OPTIONS)
+        values = {name: found[name] for name in values}
+        network = note_machines(learned_templates(self.templates, found), equaliser=gains)
+        found = pfn.infer(network, data, initial=values, iterations=EXPLAIN, **OPTIONS)
+        watch(self.sweeps, max(found.rmse.values()))
+        return Heard(found["on"], ringing(found["on"], ATTACK) + found["fading"])
+
+    def _strength(self, on: np.ndarray, spectra: np.ndarray) -> float:
+        """How strongly a note begins in the mean."""
+        return float(on.sum()) / max(len(events(on, spectra.sum(axis=0), self.reading).rows), 1)
 
 
 OPTIONS: Mapping[str, Any] = {
@@ -149,3 +162,9 @@ def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[
     """The equaliser after one sweep of learning, smoothed."""
     found = pfn.learn(network, data, initial=start, iterations=1, **OPTIONS)
     return smoothed(np.asarray(found["equaliser"].diagonal(), float))
+
+
+def learned_templates(templates: NoteTemplates, found: pfn.Result) -> NoteTemplates:
+    """The same notes with the spectra that a network of note machines learned."""
+    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
+    return replace(templates, attack=attack, decay=found["decay"])

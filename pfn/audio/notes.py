@@ -25,13 +25,31 @@ COLUMNS = {"onset": "onset", "offset": "offset", "pitch": "pitch", "note": "pitc
 """What a column of a table is, by how its name begins once "midi_" is taken off."""
 
 
-class Note(NamedTuple):
-    """Seconds at which it begins and ends, its MIDI pitch (69 is 440 Hz), and a strength between 0 and 1."""
+POSSIBLE = f"expected a note that ends after its onset, with a MIDI pitch from 0 to {HIGHEST}"
 
+
+class _Fields(NamedTuple):
     onset: float
     offset: float
     pitch: int
     strength: float = 1.0
+
+
+class Note(_Fields):
+    """Seconds at which it begins and ends, its MIDI pitch (69 is 440 Hz), and a strength between 0 and 1.
+
+    >>> Note(0.5, 1.0, 69)
+    Note(onset=0.5, offset=1.0, pitch=69, strength=1.0)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, onset: float, offset: float, pitch: int, strength: float = 1.0) -> "Note":
+        """Refuse what ends before it begins, and pitches that MIDI does not have."""
+        note = super().__new__(cls, onset, offset, pitch, strength)
+        if not _possible(note):
+            raise DataError(f"{POSSIBLE}, found {note}. Give onset, offset, pitch and strength, in this order.")
+        return note
 
 
 def read_notes(path: str | PathLike[str]) -> list[Note]:
@@ -84,19 +102,18 @@ def _column(name: str) -> str:
 def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
     try:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
-        note = Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
+        return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
     except (KeyError, ValueError, OverflowError) as error:
         raise FileError(f"{path}: line {line}: expected numbers for onset, offset and pitch, found {row}.") from error
-    if not _possible(note):
-        raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.")
-    return note
+    except DataError as error:
+        raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.") from error
 
 
-POSSIBLE = f"expected a note that ends after its onset, with a MIDI pitch from 0 to {HIGHEST}"
-
-
-def _possible(note: Note) -> bool:
-    return -inf < note.onset <= note.offset < inf and 0 <= note.pitch <= HIGHEST
+def _possible(note: _Fields) -> bool:
+    try:
+        return -inf < note.onset <= note.offset < inf and note.pitch in range(HIGHEST + 1) and note.strength >= 0
+    except TypeError:
+        return False
 
 
 def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
@@ -104,13 +121,9 @@ def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     found = []
     for given in notes:
         try:
-            note = Note(*given)
-            fine = _possible(note)
-        except TypeError:
-            fine = False
-        if not fine:
-            raise DataError(f"{what}: {POSSIBLE}, found {given!r}.")
-        found.append(note)
+            found.append(Note(*given))
+        except (TypeError, DataError) as error:
+            raise DataError(f"{what}: {POSSIBLE}, found {given!r}.") from error
     return sorted(found)
 
 

@@ -1,5 +1,6 @@
 """When things begin: maxima of activations, and the moment near each at which the spectrum changes most."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,13 +27,20 @@ FAINT = 0.01
 """Of the strongest maximum; weaker ones are not counted when the typical strength is measured."""
 
 
+HEARD = 10
+"""Slices from its onset on in which the loudness is taken that an event must have a share in."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How events are read off activations: summed over `around` slices either side, largest within `apart`.
 
     A maximum counts when it is above `threshold` times the typical strength of maxima plus `moving` times the mean of
-    its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`. With
-    `moves`, onsets go to where the spectrum changes most nearby.
+    its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`; the
+    typical strength is then at least `least` times that of the strongest row, so that a sound that is absent is not
+    measured by its own traces. What is only noise does not count: a maximum is above `stands` times its surroundings,
+    and above `share` times the loudness that is heard with it. With `moves`, onsets go to where the spectrum changes
+    most nearby.
     """
 
     threshold: float
@@ -41,6 +49,9 @@ class Reading:
     moving: float = 0.0
     wide: int = 0
     separate: bool = False
+    least: float = 0.0
+    stands: float = 0.0
+    share: float = 0.0
     moves: bool = True
 
 
@@ -53,22 +64,22 @@ class Events(NamedTuple):
 
 
 class Maxima(NamedTuple):
-    """Of one row: the slices of its maxima, how high they are, and what their surroundings add to the threshold."""
+    """Of one row: the slices of its maxima, how high they are, and the mean of their surroundings."""
 
     columns: np.ndarray
     heights: np.ndarray
     around: np.ndarray
 
 
-def events(activity: np.ndarray, reading: Reading) -> Events:
-    """The maxima of activations (rows, slices) that count, in order of time."""
+def events(activity: np.ndarray, loudness: np.ndarray, reading: Reading) -> Events:
+    """The maxima of activations (rows, slices) that count, given how loud all is (slices,), in order of time."""
     maxima = [_maxima(row, reading) for row in activity]  # row by row: an hour of all rows would be copied many times
     columns, heights, around = (np.concatenate(kind) for kind in zip(*maxima, strict=True))
     counts = [len(found.columns) for found in maxima]
-    typical = (
-        np.repeat([_typical(found.heights) for found in maxima], counts) if reading.separate else _typical(heights)
-    )
-    rows, counting = np.repeat(np.arange(len(activity)), counts), heights > reading.threshold * typical + around
+    rows, typical = np.repeat(np.arange(len(activity)), counts), np.repeat(_typicals(maxima, reading), counts)
+    counting = heights > reading.threshold * typical + reading.moving * around
+    counting &= heights > reading.stands * around
+    counting &= heights > reading.share * maximum_filter1d(loudness, HEARD, origin=-(HEARD // 2))[columns]
     order = np.lexsort((rows[counting], columns[counting]))
     strengths = heights / max(heights.max(initial=0.0), np.finfo(float).tiny)
     return Events(*(values[counting][order] for values in (rows, columns, strengths)))
@@ -79,10 +90,17 @@ def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
     summed = uniform_filter1d(activity, size, mode="constant") * size + TIE * activity
     largest = maximum_filter1d(summed, 2 * reading.apart + 1, mode="constant")
     columns = np.flatnonzero((summed >= largest) & (summed > 0))
-    around = np.zeros_like(summed)
-    if reading.moving:
-        around = reading.moving * uniform_filter1d(summed, 2 * reading.wide + 1, mode="nearest")
+    around = uniform_filter1d(summed, 2 * reading.wide + 1, mode="nearest") if reading.wide else np.zeros_like(summed)
     return Maxima(columns, summed[columns].astype(float), around[columns])
+
+
+def _typicals(maxima: Sequence[Maxima], reading: Reading) -> np.ndarray:
+    """The typical strength that maxima of every row are measured by."""
+    if not reading.separate:
+        return np.full(len(maxima), _typical(np.concatenate([row.heights for row in maxima])))
+    own = np.array([_typical(row.heights) for row in maxima])
+    found: np.ndarray = np.maximum(own, reading.least * own.max())
+    return found
 
 
 def _typical(heights: np.ndarray) -> float:

@@ -32,6 +32,9 @@ WINDOW, FADE = 90.0, 1.0
 BLIND = 600.0
 """Seconds that are separated at most without a score: all at once, so that components are the same throughout."""
 
+PARTS, COMPONENTS = 2, 24
+"""Without a score, unless it is said: stems, and components, of which there are never fewer than stems."""
+
 UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]")
 """What names of files cannot have, on one system or another."""
 
@@ -80,8 +83,8 @@ def separate(
     *,
     notes: Score | None = None,
     drums: Iterable[str] | None = None,
-    parts: int = 2,
-    components: int = 24,
+    parts: int | None = None,
+    components: int | None = None,
     sample_rate: float | None = None,
     start: float = 0.0,
     duration: float | None = None,
@@ -95,7 +98,7 @@ def separate(
     - notes: the score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a
       file of them (MIDI, CSV, TSV); onsets count from `start`;
     - drums: instruments without pitches; None: those that play a single pitch throughout;
-    - parts, components: without a score, how many stems to make, and of how many learned components;
+    - parts, components: without a score, how many stems to make (2), and of how many learned components (24);
     - start, duration: the part to take, in seconds; duration None: to the end;
     - iterations, seed, progress: of the learning.
 
@@ -106,14 +109,22 @@ def separate(
     _check_length(recording, inf if notes is not None else BLIND)
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is not None:
+        if parts is not None or components is not None:
+            raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
         score = _score(notes)
         return _by_score(recording, score, _drums(drums, score), options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
+    return _blind(recording, PARTS if parts is None else parts, components, options)
+
+
+def _blind(recording: Recording, parts: int, components: int | None, options: Mapping[str, Any]) -> Separation:
+    """Components learned on the whole, in groups of similar colour."""
     check_count(parts, "parts", 2)
-    check_count(components, "components", parts)
+    count = max(COMPONENTS, parts) if components is None else components
+    check_count(count, "components", parts)
     heard = _heard(recording, 0.0, recording.seconds)
-    found = learn_components(_magnitude(heard), components, **options)
+    found = learn_components(_magnitude(heard), count, **options)
     groups = grouped(found, heard[0].frequencies, parts)
     return Separation(_stems(heard, found.parts(groups)), recording.rate, found, heard)
 

@@ -24,8 +24,12 @@ SILENT, SHORT = 1e-5, 0.1
 """There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
 
 FLUX_RATE = 16_000
-RISING, RELEASED = 12, 0.4
-"""A note is strongest within so many slices of its onset, and ends where less than this is left of it."""
+RISING = 12
+"""A note is strongest within so many slices of its onset."""
+
+RELEASED, AFTER, LEFT = 0.7, 3, 0.1
+"""It ends where less than this is left of it after so many slices, or less than that of what it was at its strongest:
+sounds fade slowly until they are released."""
 
 MODELS: dict[str, Callable[[], NoteTemplates | DrumTemplates]] = {"piano": piano_templates, "drums": drum_templates}
 """Those that come with the package, by name."""
@@ -187,11 +191,12 @@ def _kept(window: Window, step: float, *, last: bool) -> slice:
 
 def _read(recording: Recording, listener: Listener, values: Piece) -> Transcription:
     spectrum, begins, sounds, flux = values
-    found, step = events(begins, listener.reading), listener.bands.step
+    loudness = spectrum.sum(axis=0, dtype=np.float32)
+    found, step = events(begins, loudness, listener.reading), listener.bands.step
     onsets = found.columns * step
     if listener.reading.moves:
         onsets = moved(onsets, flux, FLUX_HOP / FLUX_RATE)
-    ends = np.maximum(_ends(found, sounds) * step, onsets + step)
+    ends = np.maximum(releases(found, sounds) * step, onsets + step)
     notes = sorted(
         Note(
             float(onset), float(min(end, max(recording.seconds, onset + step))), listener.pitches[row], float(strength)
@@ -210,8 +215,8 @@ def _read(recording: Recording, listener: Listener, values: Piece) -> Transcript
     )
 
 
-def _ends(found: Events, sounds: np.ndarray) -> np.ndarray:
-    """The slice at which every event is over: little is left of it, or the same sound begins again."""
+def releases(found: Events, sounds: np.ndarray) -> np.ndarray:
+    """The slice at which every event is over: it is released, little is left of it, or the same sound begins again."""
     ends = np.empty(len(found.rows))
     following: dict[int, int] = {}
     for place in range(len(found.rows) - 1, -1, -1):
@@ -220,6 +225,7 @@ def _ends(found: Events, sounds: np.ndarray) -> np.ndarray:
         following[row] = column
         level = sounds[row, column:limit].astype(float)
         peak = int(level[:RISING].argmax())
-        released = level[peak:] < RELEASED * level[peak]
-        ends[place] = column + peak + (int(released.argmax()) if released.any() else len(released))
+        over = level[peak:] < LEFT * level[peak]
+        over[:-AFTER] |= level[peak + AFTER :] < RELEASED * level[peak:-AFTER]
+        ends[place] = column + peak + (int(over.argmax()) if over.any() else len(over))
     return ends

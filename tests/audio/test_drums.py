@@ -49,6 +49,16 @@ def test_hits_are_found(taught, pitch, learned):
     assert onsets(found.notes, pitch) == pytest.approx(onsets(true, pitch), abs=0.03)
 
 
+def test_drums_that_are_not_played_are_not_found():
+    sound, _ = beat({KICK: [0.5, 1.3, 2.1]})
+    assert {note.pitch for note in transcribe(sound.samples, sample_rate=RATE, model="drums").notes} == {KICK}
+
+
+def test_noise_that_goes_on_has_hardly_any_hits():
+    noise = 0.1 * np.random.default_rng(0).standard_normal(3 * RATE)
+    assert len(transcribe(noise, sample_rate=RATE, model="drums").notes) < 10  # it had more than 80
+
+
 def test_learned_templates_differ_as_the_drums_do(taught):
     assert taught.pitches == (KICK, SNARE)
     assert repr(taught) == "DrumTemplates(kick, snare)"

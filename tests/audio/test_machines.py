@@ -100,21 +100,40 @@ def lesson():
     return Sound(sound, RATE), notes
 
 
-def test_learned_notes_sound_like_the_lesson(lesson):
-    known = isolated_templates({p: Sound(note(p, 1.5, RATE), RATE) for p in (60, 62)}, pitches=(60, 62, 64))
-    learned = learn_notes([lesson], templates=known)
+def bright(pitches):
+    return isolated_templates({p: Sound(note(p, 1.5, RATE), RATE) for p in (60, 62)}, pitches=pitches)
+
+
+def distance(templates, lesson):
+    """How far the attack of the first note is from that in the lesson."""
     dark = isolated_templates({60: Sound(lesson[0].samples[: RATE // 2], RATE)}, pitches=(60,))
+    mine, wanted = (x / x.sum() for x in (part.attack[4:, :, 0].sum(axis=0) for part in (templates, dark)))
+    return np.abs(mine - wanted).sum()
 
-    def distance(templates):
-        mine, wanted = (
-            x / x.sum() for x in (templates.attack[4:, :, 0].sum(axis=0), dark.attack[4:, :, 0].sum(axis=0))
-        )
-        return np.abs(mine - wanted).sum()
 
-    assert distance(learned) < 0.9 * distance(known)  # six notes against a prior of two
+def test_learned_notes_sound_like_the_lesson(lesson):
+    known = bright((60, 62, 64))
+    learned = learn_notes([lesson], templates=known)
+    assert distance(learned, lesson) < 0.9 * distance(known, lesson)  # six notes against a prior of two
     np.testing.assert_allclose(learned.attack[:, :, 2], known.attack[:, :, 2], rtol=1e-4)  # never played
     found = transcribe(lesson[0].samples, sample_rate=RATE, model=learned)
     assert [n.pitch for n in found.notes] == [n.pitch for n in lesson[1]]
+
+
+def test_templates_adapt_to_what_is_heard(lesson, monkeypatch):
+    known, used = bright((60, 62, 83)), []
+
+    def watched(templates, **options):
+        used.append(templates)
+        return note_machines(templates, **options)
+
+    monkeypatch.setattr("pfn.audio.machines.note_machines", watched)
+    found = transcribe(lesson[0].samples, sample_rate=RATE, model=known)
+    assert [n.pitch for n in found.notes] == [n.pitch for n in lesson[1]]
+    assert used[0] is known
+    assert distance(used[-1], lesson) < 0.95 * distance(known, lesson)
+    before, after = (templates.attack[:, :, 2] for templates in (known, used[-1]))
+    assert np.abs(after - before).sum() < 0.05 * before.sum()  # never played
 
 
 def test_learned_notes_do_not_sound_like_the_room():

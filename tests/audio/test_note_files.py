@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import mido
 import pytest
 
@@ -97,9 +99,9 @@ def test_places_that_cannot_be(tmp_path):
 @pytest.mark.parametrize(
     ("note", "message"),
     [
-        (Note(0, 1, 200), "a MIDI pitch from 0 to 127, found Note"),
-        (Note(1, 0, 60), "ends after its onset"),
-        (Note(0, float("nan"), 60), "ends after its onset"),
+        ((0, 1, 200), r"a.mid: expected .*a MIDI pitch from 0 to 127, found \(0, 1, 200\)"),
+        ((1, 0, 60), "ends after its onset"),
+        (Note(0, 1, 60)._replace(offset=-1), "ends after its onset, .*found Note"),
         (("do", "re", "mi"), "expected a note"),
         ((1,), r"expected a note .*found \(1,\)"),
         (Note(-1, 1, 60), "MIDI files begin at 0 s, found a note at -1 s"),
@@ -109,3 +111,31 @@ def test_notes_that_cannot_be(tmp_path, note, message):
     with pytest.raises(pfn.DataError, match=message):
         write_midi(tmp_path / "a.mid", [note])
     assert not (tmp_path / "a.mid").exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (2, 1, 60),
+        (0, float("nan"), 60),
+        (0, float("inf"), 60),
+        ("0", "1", 60),
+        (0, 1, 200),
+        (0, 1, -1),
+        (0, 1, 60.5),
+        (0, 1, "C4"),
+        (0, 1, 60, -1),
+        (0, 1, 60, None),
+    ],
+)
+def test_a_note_that_cannot_be_is_refused_when_it_is_made(fields):
+    with pytest.raises(pfn.DataError, match=r"expected a note that ends after its onset, .*0 to 127, found Note"):
+        Note(*fields)
+
+
+def test_a_note_is_a_tuple():
+    note = Note(0.5, 1.0, 60, 0.5)
+    assert note == (0.5, 1.0, 60, 0.5)
+    assert deepcopy(note) == note
+    assert isinstance(note._replace(pitch=61), Note)
+    assert min(Note(1, 2, 60), note) is note

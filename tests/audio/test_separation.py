@@ -112,6 +112,9 @@ def test_harmonic_spectra_have_their_maxima_at_multiples():
         ({"notes": SCORE, "drums": ["cymbal"]}, pfn.OptionError, "drums: expected names among low, high, snare"),
         ({"notes": 3}, pfn.DataError, "notes must be a MIDI file"),
         ({"parts": 1}, pfn.OptionError, "parts must be"),
+        ({"parts": 3, "components": 2}, pfn.OptionError, "components must be"),
+        ({"notes": SCORE, "parts": 3}, pfn.OptionError, "parts and components are for separation without a score"),
+        ({"notes": SCORE, "components": 8}, pfn.OptionError, "parts and components are for separation without a score"),
     ],
 )
 def test_what_cannot_be_separated(options, error, message):

@@ -3,10 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
+from scipy.signal import lfilter
 
 import pfn
 from pfn.audio import Heard, NoteTemplates, Sound, isolated_templates, load_templates, piano_templates, transcribe
+from pfn.audio.onsets import Events
 from pfn.audio.recordings import open_recording
+from pfn.audio.transcription import releases
 from tests.audio.notes import melody, note
 
 RATE = 16_000
@@ -71,6 +74,29 @@ def test_where_nothing_can_be_heard_there_are_no_notes(samples, model, tmp_path)
     assert found.notes == ()
     found.to_midi(tmp_path / "nothing.mid")
     assert pfn.audio.read_notes(tmp_path / "nothing.mid") == []
+
+
+NOISE = np.random.default_rng(0).standard_normal(3 * RATE)
+
+
+@pytest.mark.parametrize("loud", [0.1, 1e-3], ids=["loud", "faint"])
+@pytest.mark.parametrize("colour", [[1.0], [1.0, -0.95]], ids=["white", "brown"])
+def test_noise_has_no_notes(colour, loud):
+    samples = loud * lfilter([1.0], colour, NOISE)
+    assert len(transcribe(samples, sample_rate=RATE).notes) <= 1
+
+
+def test_notes_are_found_in_noise():
+    found = transcribe(TUNE + 0.003 * NOISE[: len(TUNE)], sample_rate=RATE)
+    assert pitches(found) == list(PITCHES)
+
+
+def test_notes_end_where_they_are_released():
+    fading = 0.98 ** np.arange(200)
+    sounds = np.stack([fading * (np.arange(200) < 60), fading, 0.9 ** np.arange(200.0)])
+    found = Events(rows=np.array([0, 1, 2, 1]), columns=np.array([0, 0, 0, 80]), strengths=np.ones(4))
+    # Three slices later it is over; the same key is struck again; a tenth is left, after 22 slices and after 114.
+    np.testing.assert_array_equal(releases(found, sounds), [57, 80, 22, 80 + 114])
 
 
 def test_files(tmp_path):
