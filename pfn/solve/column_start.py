@@ -90,4 +90,4 @@ class Slices:
 def _children(equation: Factorization, observations: Observations, sequence: int, times: np.ndarray) -> np.ndarray:
     arrays: list[Any] = [observations.arrays[child.variable.name][sequence] for child in equation.children]
     slices = [dense(array[:, times + child.lag]) for array, child in zip(arrays, equation.children, strict=True)]
-    return np.vstack(slices)
+    return np.vstack(slices).astype(float)  # whose sums do not overflow
