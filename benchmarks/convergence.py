@@ -29,7 +29,7 @@ from pfn.models import (
 from pfn.paper.originals import DETERMINISTIC, EXPRESSION, SCENE_LENGTH, TARGETS, UPPER
 from pfn.paper.piano import RATE, passage
 
-PLAIN = pfn.Propagate(acceleration=None)
+PLAIN = pfn.Propagate(acceleration=None, start="random")
 RECORDINGS = Path(__file__).parents[1] / "../shared/data/piano-maps"
 PAPER_RECORDING = "MAPS_MUS-pathetique_2_ENSTDkAm.flac"
 MOST = 4000  # plain sweeps
@@ -159,7 +159,7 @@ def first_below(values: np.ndarray, target: float) -> int:
 
 def plain_nmf(X: np.ndarray, seeds: int) -> str:
     """Sweeps to the Kullback-Leibler divergence of so many multiplicative updates from the same seed."""
-    starts = {"momentum": pfn.Propagate(), "momentum, start from columns": pfn.Propagate(start="columns")}
+    starts = {"default": pfn.Propagate(), "momentum from a random start": pfn.Propagate(start="random")}
     rng = np.random.default_rng(0)
     mixed = rng.gamma(0.3, 1, (100, 10)) @ rng.gamma(0.3, 1, (10, 200))
     rows = {}
@@ -186,7 +186,7 @@ def recordings(limit: int) -> Iterator[tuple[str, np.ndarray]]:
 def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: int) -> str:
     """Sweeps to 0.156 on the recording of the paper's movement, and to the error of plain sweeps."""
     network, rows = spectrogram_hierarchy(512), {}
-    contestants = {"momentum": (pfn.Propagate(), 200), "start by levels": (pfn.Propagate(start="levels"), 75)}
+    contestants = {"default": (pfn.Propagate(), 200), "start by levels": (pfn.Propagate(start="levels"), 75)}
 
     def errors(X: np.ndarray, method: Any, sweeps: int, seed: int) -> np.ndarray:
         options = {"iterations": sweeps, "seed": seed, "dtype": "float32", "progress": False}
@@ -201,7 +201,7 @@ def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: 
             rows[f"{name}, {label}"] = (
                 f"{median(to_paper):g} / {max(to_paper)}" if name.startswith(PAPER_RECORDING[:-5]) else "",
                 f"{median(to_plain):.2f} / {max(to_plain):.2f}",
-                "200, 0.55" if label == "momentum" else "60, 0.55",
+                "200, 0.55" if label == "default" else "60, 0.55",
             )
     header = ("sweeps to 0.156", f"to the error of {plain_sweeps} plain sweeps", "wanted")
     return table(f"Section 6, {seeds} seeds: sweeps (median / worst)", rows, header)

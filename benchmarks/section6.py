@@ -7,6 +7,7 @@ without the slices at the end whose sequences are cut. Other programs on the sam
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -34,7 +35,7 @@ class Case(NamedTuple):
     reached: str
 
 
-SPARSE = pfn.Propagate(acceleration=None, epsilon=pfn.PAPER.epsilon, sparseness=pfn.ramp(0.0, 0.2, start=400, stop=800))
+SPARSE = replace(pfn.PAPER, sparseness=pfn.ramp(0.0, 0.2, start=400, stop=800))
 CASES = {
     "paper settings": Case(pfn.PAPER, 800, 0.156, "14 4.9 1.8", "800"),
     "paper settings, θ to 0.2": Case(SPARSE, 800, 0.44, "2.5 0.8 0.2", ""),

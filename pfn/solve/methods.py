@@ -20,7 +20,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "averaging": ("updated", "all"),
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
-    "start": ("random", "levels", "columns"),
+    "start": ("columns", "levels", "random"),
 }
 
 
@@ -36,8 +36,8 @@ class Propagate:
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
-    - start: "random"; "levels", which first fits every learned level to the one below it; or "columns", with which
-      learned matrices start from slices of observed children that differ most from each other.
+    - start: "columns", with which learned matrices start from slices of observed children that differ most from each
+      other, where there are such; "levels", which then fits every learned level to the one below it; or "random".
     """
 
     averaging: Literal["updated", "all"] = "updated"
@@ -48,7 +48,7 @@ class Propagate:
     sparseness: float | Ramp | Mapping[Factorization | str, float | Ramp] = 0.0
     release: Mapping[Variable | str, int] = field(default_factory=dict)
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
-    start: Literal["random", "levels", "columns"] = "random"
+    start: Literal["columns", "levels", "random"] = "columns"
 
     name: ClassVar[str] = "propagate"
 
@@ -153,4 +153,4 @@ def _equation(network: Network, key: Any) -> str:
 
 
 # The numbers of the paper's own experiments (section 3.2 and appendix A).
-PAPER = Propagate(epsilon=1e-5, acceleration=None)
+PAPER = Propagate(epsilon=1e-5, acceleration=None, start="random")

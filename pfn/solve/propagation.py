@@ -14,9 +14,9 @@ from pfn.updates import DIVERGENCES
 if TYPE_CHECKING:
     from pfn.solve.methods import Propagate
 
-# Rounds of left and right updates per level in the start by levels. On section 6 all of twenty seeds are then at 0.156
-# in 61 sweeps, half of them in 48. With 30 it is 43 for half of them, but one is not there after 75; 12 take 66.
-LEVEL_ROUNDS = 15
+# Rounds of left and right updates per level in the start by levels, each about the work of a sweep. On section 6 all of
+# twenty seeds are then at 0.156 in 55 sweeps, half of them in 29; with 15 rounds it is 71 and 37.
+LEVEL_ROUNDS = 30
 
 
 def run(request: Request, method: "Propagate") -> Answer:
@@ -62,7 +62,7 @@ class Propagation(Sweeps):
 def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
-    start = Start.of(request, method.initial_scale, released=released, columns=method.start == "columns")
+    start = Start.of(request, method.initial_scale, released=released, columns=method.start != "random")
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,

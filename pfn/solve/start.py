@@ -1,7 +1,7 @@
 """Starting values: what the user gave, and random draws for the rest."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.network.matrices import on_pattern
-from pfn.solve.column_start import from_columns
+from pfn.solve.column_start import Slices
 from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
 from pfn.solve.request import Request
 from pfn.updates import normalize
@@ -49,7 +49,9 @@ class Start:
     scale: float
     dtype: np.dtype[Any]
     generator: np.random.Generator
+    weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
     columns: bool = False  # whether learned matrices start from slices of the data
+    again: bool = False  # whether this run is to find something else than one before it
 
     @classmethod
     def of(
@@ -65,7 +67,9 @@ class Start:
             scale=scale,
             dtype=request.dtype,
             generator=request.generator(),
+            weights=request.weights,
             columns=columns,
+            again=request.restart > 0,
         )
 
     def values(self) -> dict[str, Any]:
@@ -76,19 +80,22 @@ class Start:
                 self._variable(variable)
         start |= self.parameters()
         if self.columns:
-            self._take_columns(start)
+            start |= self._from_slices(start)
         self._normalize_drawn(start)
         return start
 
-    def _take_columns(self, start: dict[str, Any]) -> None:
-        """Replace what was drawn for equations whose children are observed throughout, each dense parameter once."""
-        left = {p.name for p in self.network.parameters if self._is_drawn(p) and not p.sparse}
-        for equation in self.network.factorizations:
-            drawn = {p.name: start[p.name] for p in equation.parameters if p.name in left}
-            if not any(self._is_hidden(child.variable) for child in equation.children):
-                found = from_columns(equation, self.network, self.observations, drawn) or {}
-                start |= {name: value.astype(self.dtype) for name, value in found.items()}
-                left -= found.keys()
+    def _from_slices(self, start: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """By parameter, what replaces a draw."""
+        slices = Slices(
+            network=self.network,
+            observations=self.observations,
+            weights=self.weights,
+            drawn={p.name: start[p.name] for p in self.network.parameters if self._is_drawn(p) and not p.sparse},
+            whole=frozenset(v.name for v in self.network.variables if not self._is_hidden(v)),
+            given=frozenset([*self.initial, *self.observations.arrays]),
+            halving=self.generator if self.again else None,
+        )
+        return {name: value.astype(self.dtype) for name, value in slices.starts().items()}
 
     def _is_drawn(self, parameter: Parameter) -> bool:
         return parameter.name in self.learned and parameter.value is None and parameter.name not in self.initial

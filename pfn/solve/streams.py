@@ -165,8 +165,8 @@ def _method(network: Network, method: Any) -> Propagate:
     compile_network(network)  # which says why it cannot
     chosen = chosen.named(network)
     values = chosen.sparseness.values() if isinstance(chosen.sparseness, Mapping) else [chosen.sparseness]
-    if chosen.release or chosen.start != "random" or any(isinstance(value, Ramp) for value in values):
+    if chosen.release or chosen.start == "levels" or any(isinstance(value, Ramp) for value in values):
         raise OptionError(
-            "stream: release, ramps and a start of its own belong to a run; a stream has no end. Leave them out."
+            "stream: release, ramps and the start by levels belong to a run; a stream has no end. Leave them out."
         )
     return chosen

@@ -17,7 +17,7 @@ from pfn.solve.request import Answer, Request
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "divergence": ("kl", "euclidean"),
     "acceleration": ("momentum", None),
-    "start": ("random", "levels"),
+    "start": ("columns", "levels", "random"),
 }
 
 
@@ -33,7 +33,7 @@ class Substitute:
     - acceleration: "momentum" extrapolates before every sweep, and takes it back where the divergence rose; or None;
     - epsilon: what is added to numerators and denominators; small against the data;
     - initial_scale: hidden values start uniform between 0 and this;
-    - start: "random", or "levels", which first fits every learned level to the one below it, as `Propagate` does;
+    - start: "columns", "levels" or "random", as of `Propagate`;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
     - learn_at: {parameter: numbers} updates it in the sweeps with these numbers only;
     - adjust: {parameter: function} makes the parameter what the function gives for it after each of its updates: an
@@ -45,7 +45,7 @@ class Substitute:
     acceleration: Literal["momentum"] | None = "momentum"
     epsilon: float = 1e-9
     initial_scale: float = 1.0
-    start: Literal["random", "levels"] = "random"
+    start: Literal["columns", "levels", "random"] = "columns"
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
     learn_at: Mapping[Parameter | str, Sequence[int]] = field(default_factory=dict)
     adjust: Mapping[Parameter | str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict, repr=False)

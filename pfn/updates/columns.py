@@ -16,16 +16,26 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     sums = X.sum(axis=0)
     places = np.flatnonzero(sums > 0)
     shapes = X[:, places] / sums[places]
-    left, gaps = shapes.copy(), np.full(places.size, np.inf)
-    chosen: list[int] = []
-    while len(chosen) < min(count, places.size):
-        squares = np.einsum("ij,ij->j", left, left)
-        spanned = squares.max() <= SPANNED * np.einsum("ij,ij->j", shapes, shapes).max()
-        best = int(np.argmax(gaps if spanned else squares))
+    squares = np.einsum("ij,ij->j", shapes, shapes)
+    count = min(count, places.size)
+    chosen = _spanning(shapes, squares, count)
+    if len(chosen) < count:
+        gaps = (squares[:, None] + squares[chosen] - 2 * shapes.T @ shapes[:, chosen]).min(axis=1)
+    while len(chosen) < count:
+        best = int(np.argmax(gaps))
         chosen.append(best)
-        difference = shapes - shapes[:, [best]]
-        gaps = np.minimum(gaps, np.einsum("ij,ij->j", difference, difference))
-        if not spanned:
-            direction = left[:, best] / np.sqrt(squares[best])
-            left -= np.outer(direction, direction @ left)
+        gaps = np.minimum(gaps, squares + squares[best] - 2 * shapes[:, best] @ shapes)
     return places[chosen]
+
+
+def _spanning(shapes: np.ndarray, squares: np.ndarray, count: int) -> list[int]:
+    """Column after column the one farthest from the span of those before it, until all are in it."""
+    directions = np.empty((count, shapes.shape[0]), shapes.dtype)
+    outside, chosen = squares.copy(), list[int]()
+    while len(chosen) < count and outside.max() > SPANNED * squares.max():
+        best, before = int(np.argmax(outside)), directions[: len(chosen)]
+        left = shapes[:, best] - (before @ shapes[:, best]) @ before
+        direction = directions[len(chosen)] = left / np.linalg.norm(left)
+        outside -= (direction @ shapes) ** 2
+        chosen.append(best)
+    return chosen

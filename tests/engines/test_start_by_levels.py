@@ -1,4 +1,4 @@
-"""`start="levels"`: fifteen rounds of updates per level, each on the level below, then one downward pass."""
+"""`start="levels"`: thirty rounds of updates per level, each on the level below, then one downward pass."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pfn import t
 from tests import networks, oracle
 from tests.engines.comparison import Array, assert_values, sweep
 
-ROUNDS = 15
+ROUNDS = 30
 
 
 def by_levels(

@@ -144,7 +144,7 @@ def test_learned_parameters_take_their_values_from_a_result() -> None:
         ({"seed": "a"}, "seed must be"),
         ({"dtype": "int8"}, "dtype must be one of 'float64', 'float32'"),
         ({"method": "exact"}, "stream needs the method 'propagate'"),
-        ({"method": pfn.Propagate(release={"x": 3})}, "stream: release, ramps and a start"),
+        ({"method": pfn.Propagate(release={"x": 3})}, "stream: release, ramps and the start"),
         ({"method": pfn.Propagate(sparseness=pfn.ramp(0, 0.1, start=1, stop=2))}, "a stream has no end"),
         ({"frames": 5}, "frames must be an iterable of frames, found int"),
         ({"frames": {"x": [1] * 6}}, "frames must be an iterable of frames, found dict"),
