@@ -21,7 +21,7 @@ from pfn.engines.slots import fill, load, save, values_by_sequence
 from pfn.engines.sparse_equations import SparseChildEquation
 from pfn.engines.state import Scratch, State, aligned
 from pfn.engines.stretch import Stretch
-from pfn.engines.threads import BLAS, Threads
+from pfn.engines.threads import Threads, product_sizes
 from pfn.network import Factorization
 from pfn.updates.momentum import strength
 
@@ -36,7 +36,7 @@ class NumpyRun:
         self._network = problem.schedule.network
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         self._layout = Layout(self._network, problem.lengths, given)
-        self._threads = Threads()
+        self._threads = Threads(product_sizes(self._network, self._layout))
         self._units = make_units(problem)
         self._fixed = fixed_variables(problem, self._layout)
         self._batches = plan_batches(problem, self._layout, self._fixed)
@@ -141,7 +141,7 @@ class NumpyRun:
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """One sweep, with momentum before it if that was asked for; the errors after it, which momentum needs."""
-        with BLAS:
+        with self._threads:
             return self._advance(stretch)
 
     def _advance(self, stretch: Stretch) -> Sequence[Errors | None]:

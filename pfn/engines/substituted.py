@@ -15,7 +15,6 @@ from pfn.engines.stretch import Stretch
 from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
 from pfn.engines.substituted_parameters import LeftUpdate
 from pfn.engines.substituted_values import SubstitutedValues
-from pfn.engines.threads import BLAS, Threads
 from pfn.network import Factorization
 from pfn.updates import factor
 from pfn.updates.between import between, child_field
@@ -34,8 +33,8 @@ class SubstitutedRun:
 
     def __init__(self, problem: Problem, plan: Substitution) -> None:
         self._problem, self.plan, self._network = problem, plan, plan.network
-        self._threads = Threads()
-        self._values = SubstitutedValues(problem, plan, self._threads)
+        self._values = SubstitutedValues(problem, plan)
+        self._threads = self._values.threads
         self.risen = {
             name: Risen(*(aligned(array.size, array.dtype).reshape(array.shape) for _ in range(2)))
             for name, array in self._values.hidden.items()
@@ -179,7 +178,7 @@ class SubstitutedRun:
 
     def advance(self, stretch: Stretch) -> list[Errors]:
         """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
-        with BLAS:
+        with self._threads:
             return self._advance(stretch)
 
     def _advance(self, stretch: Stretch) -> list[Errors]:

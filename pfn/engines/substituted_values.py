@@ -14,16 +14,17 @@ from pfn.engines.problem import Problem, dense
 from pfn.engines.slots import fill, pack, unpack, values_by_sequence
 from pfn.engines.state import State, aligned
 from pfn.engines.substituted_parameters import SumUnit
-from pfn.engines.threads import Threads
+from pfn.engines.threads import Threads, product_sizes
 
 
 class SubstitutedValues:
     """Arrays by variable, and units of parameters; free variables and units share one buffer, `state`."""
 
-    def __init__(self, problem: Problem, plan: Substitution, threads: Threads) -> None:
-        self._problem, self._plan, self._threads = problem, plan, threads
+    def __init__(self, problem: Problem, plan: Substitution) -> None:
+        self._problem, self._plan = problem, plan
         given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         self.layout = Layout(plan.network, problem.lengths, given)
+        self.threads = Threads(product_sizes(plan.network, self.layout))
         self._fixed = fixed_variables(problem, self.layout)
         self._allocate()
         for name, array in self.hidden.items():
@@ -46,7 +47,7 @@ class SubstitutedValues:
             for name, shape in shapes.items()
         }
         for unit in self.units:
-            unit.take(self.state.arrays[f"unit {unit.name}"], self._threads.dot)
+            unit.take(self.state.arrays[f"unit {unit.name}"], self.threads.dot)
 
     def _mark(self) -> None:
         """By variable, which entries are `eliminated`, and which are `free`: hidden, touched and not eliminated."""

@@ -1,11 +1,11 @@
-"""Threads that share the large products and passes of a sweep, while BLAS keeps to one thread in each of them.
+"""Threads that share the products and passes of a large run, while BLAS keeps to one thread in each of them.
 
-The threads of BLAS wait for each other in busy loops: where another program uses one of the cores, its products take
-ten to a hundred times as long as on one thread. And whatever lies between the products would run on one core.
+Whatever lies between the products would run on one core otherwise. And the threads of BLAS wait for each other in busy
+loops: where another program uses one of the cores, its products take ten times as long as on one thread, or more.
 """
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -14,10 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from pfn.engines.layout import Layout
+from pfn.network import Network
+
 Share = TypeVar("Share")
 Found = TypeVar("Found")
 
-# What is worth a thread of its own, which takes up to 100 µs to wake: so many multiplications, or entries of a pass.
+# A thread takes up to 100 µs to wake where BLAS watches for work: a run is large if its largest equation has so many
+# multiplications, a division counted as fifty of them; in such a run so many, or so many entries, are worth a thread.
+LARGE, DIVISION = 1 << 27, 50
 PRODUCT, PASS = 1 << 21, 1 << 18
 ROWS = 8  # shares of a product are multiples of so many rows or columns
 
@@ -62,13 +67,15 @@ BLAS = _Blas()
 
 
 class Threads:
-    """As many threads as the user lets BLAS have (OMP_NUM_THREADS, say), which wait on a queue from sweep to sweep.
+    """For a large run as many threads as the user lets BLAS have (OMP_NUM_THREADS, say); only the caller's for others.
 
-    A call through `concurrent.futures` takes about 60 µs, a tenth of the product that it is made for.
+    They wait on a queue: a call through `concurrent.futures` takes 60 µs, a queue about 10.
     """
 
-    def __init__(self) -> None:
-        self.count = BLAS.threads
+    def __init__(self, sizes: Iterable[tuple[int, int, int]]) -> None:
+        """Given the rows, the inner dimension and the columns of every product W S."""
+        largest = max((rows * columns * (inner + DIVISION) for rows, inner, columns in sizes), default=0)
+        self.count = BLAS.threads if largest >= LARGE else 1
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._started = False
 
@@ -77,6 +84,15 @@ class Threads:
         for _ in range(self.count - 1):
             Thread(target=_serve, args=(self._tasks,), name="pfn", daemon=True).start()
         weakref.finalize(self, _dismiss, self._tasks, self.count - 1)
+
+    def __enter__(self) -> None:
+        """Hold BLAS to one thread, if there are others."""
+        if self.count > 1:
+            BLAS.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self.count > 1:
+            BLAS.__exit__()
 
     def for_product(self, multiplications: int) -> int:
         """Among how many threads to share products of so many multiplications."""
@@ -135,3 +151,10 @@ def spans(length: int, count: int) -> list[slice]:
     """At most so many ranges, about as long as each other, that follow each other."""
     step = -(-length // (count * ROWS)) * ROWS
     return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def product_sizes(network: Network, layout: Layout) -> Iterator[tuple[int, int, int]]:
+    """Of every equation of a run."""
+    for equation in network.factorizations:
+        inner = sum(parent.variable.size for parent in equation.parents)
+        yield equation.rows, inner, layout.count(equation)

@@ -23,7 +23,7 @@ from tests.networks import random_problem
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three threads, for which everything is large enough."""
     monkeypatch.setattr(threads._Blas, "threads", 3)
-    for name in ("PASS", "PRODUCT", "ROWS"):
+    for name in ("LARGE", "PASS", "PRODUCT", "ROWS"):
         monkeypatch.setattr(threads, name, 1)
 
 
@@ -82,10 +82,10 @@ def test_a_large_learned_matrix_with_momentum(dtype: str, monkeypatch: pytest.Mo
 def test_products(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(3)
     a, b, out = rng.random((shape[0], 5)), rng.random((5, shape[1])), np.empty(shape)
-    Threads().dot(a, b, out)
+    Threads([(9, 9, 9)]).dot(a, b, out)
     np.testing.assert_allclose(out, a @ b, rtol=1e-14)
     left = np.empty((5, 5))
-    Threads().dot(a.T, a, left)
+    Threads([(9, 9, 9)]).dot(a.T, a, left)
     np.testing.assert_allclose(left, a.T @ a, rtol=1e-13)
 
 
@@ -108,7 +108,7 @@ def test_what_fails_in_a_thread_is_raised_when_all_have_ended() -> None:
         ended.append(share)
         return share
 
-    together = Threads()
+    together = Threads([(9, 9, 9)])
     with pytest.raises(ValueError, match="share 1"):
         together.each(work, [0, 1, 2])
     assert sorted(ended) == [0, 2]
@@ -117,7 +117,7 @@ def test_what_fails_in_a_thread_is_raised_when_all_have_ended() -> None:
 
 def test_threads_end_with_their_run() -> None:
     before = threading.active_count()
-    together = Threads()
+    together = Threads([(9, 9, 9)])
     together.each(lambda _: None, [0, 1, 2])
     assert threading.active_count() == before + 2
     del together
@@ -153,3 +153,16 @@ def test_blas_has_one_thread_until_the_last_sweep_has_ended(monkeypatch: pytest.
     with pytest.raises(ZeroDivisionError), BLAS:
         _ = 1 / 0
     assert library.num_threads == 6
+
+
+def test_only_a_large_run_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(4)
+    monkeypatch.undo()
+    monkeypatch.setattr(BLAS, "_libraries", [library])
+    small, large = Threads([(10, 10, 10)]), Threads([(10, 10, 10), (1025, 30, 2000)])
+    assert (small.count, large.count) == (1, 4)
+    with small:
+        assert library.num_threads == 4
+    with large:
+        assert library.num_threads == 1
+    assert library.num_threads == 4
