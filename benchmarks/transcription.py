@@ -34,6 +34,7 @@ OTHERS = {
 }
 FOLDS, SWEEPS = 3, 80
 THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.6)
+PLAIN = {**OPTIONS, "measure": 10}
 Pieces = dict[str, tuple[Path, list[Note]]]
 Model = Callable[[str], NoteTemplates | Listener]
 
@@ -64,7 +65,7 @@ class PlainNotes(NoteMachines):
         notes, rest = pfn.Parameter("notes", mean), pfn.Parameter("bumps", bumps(len(mean)))
         network = pfn.Network(pfn.Factorization(x[t], notes @ note[t] + rest @ noise[t]))
         flat = {v: np.full((v.size, spectra.shape[1]), spectra.mean() / v.size) for v in (note, noise)}
-        found = pfn.infer(network, {x: spectra}, initial=flat, iterations=SWEEPS, **OPTIONS)[note]
+        found = pfn.infer(network, {x: spectra}, initial=flat, iterations=SWEEPS, **PLAIN)[note]
         rises = np.maximum(found - np.pad(found, ((0, 0), (2, 0)))[:, :-2], 0)
         return Heard(rises, found)
 

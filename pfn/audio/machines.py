@@ -22,7 +22,7 @@ LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
 NOISES = 6
 """Smooth bumps along the bands that together explain what is no note."""
 
-EQUALISE, ADAPT, EXPLAIN = (20, 20), 3, 32
+EQUALISE, ADAPT, EXPLAIN = (9, 9), 3, 10
 """Sweeps: before each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
 
 SHARE = 0.0125
@@ -133,15 +133,15 @@ class NoteMachines:
         gains, done = None, 0
         for sweeps in EQUALISE:
             network = note_machines(self.templates, equaliser=gains)
-            found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
+            found = pfn.infer(network, data, initial=values, iterations=sweeps, **HEARING)
             values, done = {name: found[name] for name in values}, done + sweeps
             watch(done, max(found.rmse.values()))
             gains = learned_gains(network, data, values)
         network = note_machines(self.templates, equaliser=gains, strength=self._strength(found["on"], spectra))
-        found = pfn.learn(network, data, initial=values, iterations=ADAPT, **OPTIONS)
+        found = pfn.learn(network, data, initial=values, iterations=ADAPT, **HEARING)
         values = {name: found[name] for name in values}
         network = note_machines(learned_templates(self.templates, found), equaliser=gains)
-        found = pfn.infer(network, data, initial=values, iterations=EXPLAIN, **OPTIONS)
+        found = pfn.infer(network, data, initial=values, iterations=EXPLAIN, **HEARING)
         watch(self.sweeps, max(found.rmse.values()))
         return Heard(found["on"], ringing(found["on"], ATTACK) + found["fading"])
 
@@ -155,7 +155,11 @@ OPTIONS: Mapping[str, Any] = {
     "progress": False,
     "engine": "numpy",
     "dtype": "float32",
+    "measure": 50,
 }
+
+HEARING: Mapping[str, Any] = {**OPTIONS, "method": pfn.Substitute()}
+"""With momentum: a third of the sweeps explain as much."""
 
 
 def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[str, Any]) -> np.ndarray:

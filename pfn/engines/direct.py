@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfn.engines.blocks import Block
 from pfn.engines.layout import Layout
-from pfn.engines.parameters import Block
 from pfn.engines.pieces import ParentPiece
 from pfn.engines.threads import Threads
 from pfn.engines.windows import Windows

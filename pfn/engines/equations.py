@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines.blocks import Block
 from pfn.engines.layout import Layout
-from pfn.engines.parameters import Block, Unit
+from pfn.engines.parameters import Unit
 from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch, row_blocks

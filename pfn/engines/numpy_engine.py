@@ -5,24 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from pfn.compiler import Step
 from pfn.engines.batches import Batch, plan_batches
 from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import Held, fixed_variables, held_variables
+from pfn.engines.kinds import Kit
 from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
-from pfn.engines.parameters import Block, make_blocks, make_units, normalize_units
+from pfn.engines.parameters import make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, Statistics
-from pfn.engines.shared_equations import SharedEquation, is_shared
 from pfn.engines.slots import fill, load, save, values_by_sequence
-from pfn.engines.sparse_equations import SparseChildEquation
-from pfn.engines.state import Scratch, State, aligned
+from pfn.engines.state import Scratch, State
 from pfn.engines.stretch import Stretch
 from pfn.engines.threads import Threads, product_sizes
-from pfn.network import Factorization
 from pfn.updates.momentum import strength
 
 Work = Callable[[int, Mapping[str, float]], None]  # of a step, given the number of the sweep and the sparseness
@@ -77,41 +74,9 @@ class NumpyRun:
     def _make_equations(self) -> None:
         together = [e for batch in self._batches for e in batch]
         ordered = dict.fromkeys([*together, *self._network.factorizations])
-        counts = {e: self._layout.count(e) for e in ordered}
-        sizes = {e: 0 if self._has_sparse_child(e) else e.rows * count for e, count in counts.items()}
-        flat = aligned(sum(sizes.values()), self._problem.dtype)
-        self._equations: dict[str, Equation] = {}
-        start = 0
-        for declared, count in counts.items():
-            own = flat[start : start + sizes[declared]].reshape(declared.rows, -1 if sizes[declared] else 0)
-            blocks = self._make_blocks(declared, count)
-            self._equations[declared.name] = self._kind(declared, count, blocks)(
-                declared,
-                self._arrays,
-                self._layout,
-                blocks=blocks,
-                reconstruction=own,
-                problem=self._problem,
-                threads=self._threads,
-            )
-            start += sizes[declared]
-        self._flat = flat
-        self._meter = ErrorMeter(self._equations, flat, self._problem, self._threads)
-
-    def _make_blocks(self, declared: Factorization, count: int) -> list[Block]:
-        sparse, dot = self._has_sparse(declared), self._threads.dot
-        return make_blocks(declared, count, self._units, self._problem, sparse_data=sparse, dot=dot)
-
-    def _kind(self, declared: Factorization, count: int, blocks: list[Block]) -> type[Equation]:
-        if self._has_sparse_child(declared):
-            return SparseChildEquation
-        return SharedEquation if is_shared(count, blocks, self._problem, self._threads) else Equation
-
-    def _has_sparse(self, equation: Factorization) -> bool:
-        return any(sp.issparse(self._arrays[p.variable.name]) for p in (*equation.children, *equation.parents))
-
-    def _has_sparse_child(self, equation: Factorization) -> bool:
-        return any(sp.issparse(self._arrays[child.variable.name]) for child in equation.children)
+        kit = Kit(self._problem, self._layout, self._arrays, self._units, self._threads)
+        self._equations, self._flat = kit.make_equations(ordered)
+        self._meter = ErrorMeter(self._equations, self._flat, self._problem, self._threads)
 
     def _bind_scratch(self) -> None:
         scratch = Scratch(self._problem.dtype)

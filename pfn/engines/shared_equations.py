@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfn.engines.blocks import Block
 from pfn.engines.equations import Equation, block_entries
-from pfn.engines.parameters import Block, Unit
+from pfn.engines.parameters import Unit
 from pfn.engines.pieces import ChildBlock
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch

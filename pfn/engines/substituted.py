@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.compiler.substitution import Move, Substitution
-from pfn.engines.parameters import make_blocks
+from pfn.engines.blocks import make_blocks
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.state import Scratch, aligned
 from pfn.engines.stretch import Stretch
@@ -176,12 +176,12 @@ class SubstitutedRun:
         """How many sweeps to ask for at a time."""
         return 1
 
-    def advance(self, stretch: Stretch) -> list[Errors]:
+    def advance(self, stretch: Stretch) -> list[Errors | None]:
         """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
         with self._threads:
             return self._advance(stretch)
 
-    def _advance(self, stretch: Stretch) -> list[Errors]:
+    def _advance(self, stretch: Stretch) -> list[Errors | None]:
         resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
         moves = [move for move in self.moves if move not in resting]
         if self._problem.accelerated:
@@ -189,6 +189,9 @@ class SubstitutedRun:
             self._accelerated_sweep(strength(self._steps), moves, [f"unit {unit.name}" for unit in units])
         else:
             self._sweep(moves)
+            if not stretch.measured(stretch.first):
+                return [None]
+            self._measure()
         return [self._errors]
 
     def _accelerated_sweep(self, beta: float, moves: Sequence[Move], resting: Sequence[str]) -> None:
@@ -197,11 +200,13 @@ class SubstitutedRun:
         state.extrapolate(beta, resting)
         self._refresh(learned=len(resting) < len(self._values.units))
         self._sweep(moves)
+        self._measure()
         self._steps += 1
         if beta and not self._objective <= lowest:
             state.flat[:] = before
             self._refresh()
             self._sweep(moves)
+            self._measure()
             self._steps = 1
 
     def _sweep(self, moves: Sequence[Move]) -> None:
@@ -215,7 +220,6 @@ class SubstitutedRun:
             self.update(move, resting)
         if resting:
             self._flow_down([*self._bottom.values()])
-        self._measure()
 
     def _measure(self) -> None:
         self._errors = self.errors()

@@ -180,6 +180,16 @@ def test_errors_are_measured_after_every_so_many_sweeps_and_the_last(engine: str
     assert some.rmse == every.rmse
 
 
+def test_substitution_too_measures_after_every_so_many_sweeps() -> None:
+    network = hierarchy(6, (4, 3), 2, (1, 2))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    options = {"method": pfn.Substitute(acceleration=None), "iterations": 25}
+    every, some = (pfn.learn(network, data, measure=n, **options) for n in (1, 10))
+    assert list(some.history.iterations) == [9, 19, 24]
+    np.testing.assert_array_equal(some["W1_1"], every["W1_1"])
+    assert some.rmse == every.rmse
+
+
 def test_momentum_is_the_same_however_often_errors_are_recorded() -> None:
     network = hierarchy(6, (4,), 2, (1,))
     data = {"x1": np.random.default_rng(0).random((6, 20))}
