@@ -22,7 +22,7 @@ LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
 NOISES = 6
 """Smooth bumps along the bands that together explain what is no note."""
 
-EQUALISE, ADAPT, EXPLAIN = (9, 9), 3, 10
+EQUALISE, ADAPT, EXPLAIN = (8, 8), 3, 10
 """Sweeps: before each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
 
 SHARE = 0.0125
