@@ -116,17 +116,16 @@ def test_what_fails_in_a_thread_is_raised_when_all_have_ended() -> None:
 
 
 def test_threads_end_with_their_run() -> None:
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     together = Threads([(9, 9, 9)])
     together.each(lambda _: None, [0, 1, 2])
-    assert threading.active_count() == before + 2
+    started = {*threading.enumerate()} - before
+    assert len(started) == 2
     del together
     gc.collect()
-    for _ in range(200):
-        if threading.active_count() == before:
-            return
-        time.sleep(0.01)
-    pytest.fail("the threads did not end")
+    for thread in started:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
 
 
 class Library:
