@@ -86,7 +86,7 @@ class Threads:
         weakref.finalize(self, _dismiss, self._tasks, self.count - 1)
 
     def __enter__(self) -> None:
-        """Hold BLAS to one thread, if there are others."""
+        """Hold BLAS to one thread for a whole sweep, if there are others: cheaper than from share to share."""
         if self.count > 1:
             BLAS.__enter__()
 
@@ -103,15 +103,16 @@ class Threads:
         return max(1, min(self.count, entries // PASS))
 
     def each(self, work: Callable[[Share], Found], shares: Sequence[Share]) -> list[Found]:
-        """What the work gives for every share, in their order, all at the same time."""
+        """What the work gives for every share, in their order; all at the same time, with one thread of BLAS each."""
         if self.count == 1 or len(shares) < 2:
             return [work(share) for share in shares]
         if not self._started:
             self._start()
         done: SimpleQueue[Any] = SimpleQueue()
-        for number, share in enumerate(shares[1:], start=1):
-            self._tasks.put((number, work, share, done))
-        answers = [_answer(0, work, shares[0]), *(done.get() for _ in shares[1:])]
+        with BLAS:
+            for number, share in enumerate(shares[1:], start=1):
+                self._tasks.put((number, work, share, done))
+            answers = [_answer(0, work, shares[0]), *(done.get() for _ in shares[1:])]
         found = dict(answer[:2] for answer in answers)
         for error in (error for _, _, error in answers if error is not None):
             raise error

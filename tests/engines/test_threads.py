@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pfn
+from pfn import t
 from pfn.engines import threads
 from pfn.engines.shared_equations import SharedEquation
 from pfn.engines.threads import BLAS, Threads, spans
@@ -52,6 +53,20 @@ def test_substitution(seed: int) -> None:
 def test_windows(length: int | None) -> None:
     structured.test_a_decay_is_a_matrix_over_all_of_time("numpy", length)
     structured.test_no_decay_reaches_into_another_sequence()
+
+
+def test_what_decays_gathers_nothing_from_between_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one sequence ends and the next has not begun, there is no equation that could pull."""
+    rng = np.random.default_rng(5)
+    x, h = pfn.Variable("x", 12), pfn.Variable("h", 3)
+    W = pfn.Parameter("W", rng.random((24, 3)))
+    network = pfn.Network(pfn.Factorization([x[t], x[t + 2]], W @ pfn.decay(h[t], 0.8, 4)))
+    data = {"x": [rng.random((12, length)) for length in (9, 5, 7)]}
+    several = pfn.infer(network, data, iterations=10, seed=1, engine="numpy")
+    monkeypatch.setattr(threads._Blas, "threads", 1)
+    alone = pfn.infer(network, data, iterations=10, seed=1, engine="numpy")
+    for found, wanted in zip(several["h"], alone["h"], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -165,3 +180,11 @@ def test_only_a_large_run_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     with large:
         assert library.num_threads == 1
     assert library.num_threads == 4
+
+
+def test_shares_have_one_thread_of_blas_outside_of_sweeps_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(2)
+    monkeypatch.undo()
+    monkeypatch.setattr(BLAS, "_libraries", [library])
+    assert Threads([(1025, 30, 2000)]).each(lambda _: library.num_threads, [0, 1]) == [1, 1]
+    assert library.num_threads == 2
