@@ -34,7 +34,7 @@ OTHERS = {
 }
 FOLDS, SWEEPS = 3, 80
 THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.6)
-PLAIN = {**OPTIONS, "measure": 10}
+PLAIN = {**OPTIONS, "method": pfn.Substitute(acceleration=None), "measure": 10}
 Pieces = dict[str, tuple[Path, list[Note]]]
 Model = Callable[[str], NoteTemplates | Listener]
 

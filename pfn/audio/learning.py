@@ -1,6 +1,7 @@
 """Templates of notes and drums learned from recordings whose notes are known."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import NamedTuple
 
@@ -10,11 +11,11 @@ import pfn
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.drums import EARLY as EARLY_HIT
 from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
-from pfn.audio.machines import LENGTHS, OPTIONS, flat_start, learned_gains, learned_templates, note_machines
+from pfn.audio.machines import LENGTHS, OPTIONS, equalised, flat_start, note_machines
 from pfn.audio.notes import Note, checked_notes, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
-from pfn.audio.templates import EARLY, NoteTemplates, piano_templates, scaled
+from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
 from pfn.errors import DataError
 from pfn.network import t
 
@@ -62,9 +63,16 @@ def learn_notes(
     data = {name: [room.data[name] for room in rooms] for name in rooms[0].data}
     paths = {name: [room.values[name] for room in rooms] for name in rooms[0].values}
     options = {**OPTIONS, "progress": progress}
-    found = pfn.learn(network, data, initial=paths, iterations=LEARNING, **options)
+    method = pfn.Substitute(acceleration=None)
+    found = pfn.learn(network, data, method=method, initial=paths, iterations=LEARNING, **options)
     learned = learned_templates(start, found)
     return NoteTemplates(start.pitches, *scaled(learned.attack, learned.decay), start.fade, LEARNED_THRESHOLD)
+
+
+def learned_templates(templates: NoteTemplates, found: pfn.Result) -> NoteTemplates:
+    """The same notes with the spectra that a network of note machines learned."""
+    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
+    return replace(templates, attack=attack, decay=found["decay"])
 
 
 class Room(NamedTuple):
@@ -81,12 +89,9 @@ def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
     before, after = (round(seconds / step) for seconds in (EARLIEST, LATEST))
     allowed = _allowed(lesson, templates.pitches, step, before + EARLY, after - EARLY)
     data = {"spectrum": lesson.spectra} | {f"held{length:g}": allowed for length in LENGTHS}
-    values, gains = flat_start(lesson.spectra, len(templates.pitches)), np.ones(len(lesson.spectra))
-    for sweeps in EQUALISING:
-        network = note_machines(templates, equaliser=gains)
-        found = pfn.infer(network, data, initial=values, iterations=sweeps, **OPTIONS)
-        values = {name: found[name] for name in values}
-        gains = learned_gains(network, data, values)
+    start = flat_start(lesson.spectra, len(templates.pitches))
+    found = equalised(templates, data, start, EQUALISING)
+    values, gains = {name: found[name] for name in start}, found["equaliser"].diagonal()
     return Room(data | {"spectrum": lesson.spectra / gains[:, None]}, values, float(found["on"].sum()))
 
 

@@ -1,7 +1,8 @@
 """Notes as machines: off, ten states of attack, a state that fades, off again; many at once explain a spectrum."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from math import inf
 from typing import Any
 
@@ -22,11 +23,14 @@ LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
 NOISES = 6
 """Smooth bumps along the bands that together explain what is no note."""
 
-EQUALISE, ADAPT, EXPLAIN = (8, 8), 3, 10
-"""Sweeps: before each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
+EQUALISE, ADAPT, EXPLAIN = (10, 10), 8, 10
+"""Sweeps: up to each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
 
 SHARE = 0.0125
 """Of the loudness: what a note has at least. In music nearly all have more than 0.02, in noise none more than 0.01."""
+
+AGAIN = 6
+"""Slices between two strokes of a key, each spread over two either side: an eighth of a second at least."""
 
 SMOOTH = 25
 """Bands over which the equaliser is smoothed, so that it follows the room and not the notes."""
@@ -125,23 +129,18 @@ class NoteMachines:
     @property
     def reading(self) -> Reading:
         """How notes are read off."""
-        return Reading(self.threshold or self.templates.threshold, around=2, apart=3, share=SHARE)
+        return Reading(self.threshold or self.templates.threshold, around=2, apart=AGAIN, share=SHARE)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Which paths explain the spectra best, by an equaliser and templates that adapt to what is heard."""
-        data, values = {"spectrum": spectra}, flat_start(spectra, len(self.pitches))
-        gains, done = None, 0
-        for sweeps in EQUALISE:
-            network = note_machines(self.templates, equaliser=gains)
-            found = pfn.infer(network, data, initial=values, iterations=sweeps, **HEARING)
-            values, done = {name: found[name] for name in values}, done + sweeps
-            watch(done, max(found.rmse.values()))
-            gains = learned_gains(network, data, values)
-        network = note_machines(self.templates, equaliser=gains, strength=self._strength(found["on"], spectra))
-        found = pfn.learn(network, data, initial=values, iterations=ADAPT, **HEARING)
-        values = {name: found[name] for name in values}
-        network = note_machines(learned_templates(self.templates, found), equaliser=gains)
-        found = pfn.infer(network, data, initial=values, iterations=EXPLAIN, **HEARING)
+        data, start = {"spectrum": spectra}, flat_start(spectra, len(self.pitches))
+        found = equalised(self.templates, data, start, EQUALISE)
+        watch(sum(EQUALISE), max(found.rmse.values()))
+        strength, gains = self._strength(found["on"], spectra), found["equaliser"].diagonal()
+        network = note_machines(self.templates, equaliser=gains, strength=strength)
+        method = pfn.Substitute(learn_at={p: range(ADAPT) for p in network.parameters if p.learn})
+        start = {name: found[name] for name in start}
+        found = pfn.learn(network, data, method=method, initial=start, iterations=ADAPT + EXPLAIN, **OPTIONS)
         watch(self.sweeps, max(found.rmse.values()))
         return Heard(found["on"], ringing(found["on"], ATTACK) + found["fading"])
 
@@ -150,25 +149,14 @@ class NoteMachines:
         return float(on.sum()) / max(len(events(on, spectra.sum(axis=0), self.reading).rows), 1)
 
 
-OPTIONS: Mapping[str, Any] = {
-    "method": pfn.Substitute(acceleration=None),
-    "progress": False,
-    "engine": "numpy",
-    "dtype": "float32",
-    "measure": 50,
-}
-
-HEARING: Mapping[str, Any] = {**OPTIONS, "method": pfn.Substitute()}
-"""With momentum: a third of the sweeps explain as much."""
+OPTIONS: Mapping[str, Any] = {"progress": False, "engine": "numpy", "dtype": "float32", "measure": 50}
 
 
-def learned_gains(network: pfn.Network, data: Mapping[str, Any], start: Mapping[str, Any]) -> np.ndarray:
-    """The equaliser after one sweep of learning, smoothed."""
-    found = pfn.learn(network, data, initial=start, iterations=1, **OPTIONS)
-    return smoothed(np.asarray(found["equaliser"].diagonal(), float))
-
-
-def learned_templates(templates: NoteTemplates, found: pfn.Result) -> NoteTemplates:
-    """The same notes with the spectra that a network of note machines learned."""
-    attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
-    return replace(templates, attack=attack, decay=found["decay"])
+def equalised(
+    templates: NoteTemplates, data: Mapping[str, Any], start: Mapping[str, Any], sweeps: Sequence[int]
+) -> pfn.Result:
+    """What explains the data, with an equaliser that is adjusted after each of these numbers of sweeps, smoothly."""
+    numbers = [end - 1 for end in accumulate(sweeps)]
+    method = pfn.Substitute(learn_at={"equaliser": numbers}, adjust={"equaliser": smoothed})
+    network = note_machines(templates)
+    return pfn.learn(network, data, method=method, initial=start, iterations=sum(sweeps), **OPTIONS)

@@ -56,7 +56,7 @@ class NumpyRun:
             v.name: (v.size, self._layout.width(v.name)) for v in variables if v.name not in self._fixed
         }
         shapes |= {f"unit {unit.name}": unit.shape for unit in self._units}
-        self._state = State(shapes, self._problem.dtype)
+        self._state = State(shapes, self._problem.dtype, self._threads)
         self._arrays = {
             v.name: self._fixed[v.name] if v.name in self._fixed else self._state.arrays[v.name]
             for v in self._network.variables

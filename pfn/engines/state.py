@@ -1,10 +1,12 @@
 """All values that change during a run, in one flat buffer, so that what concerns all of them is one call."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pfn.engines.threads import Threads, spans
 from pfn.updates import momentum
 
 # Buffers start at multiples of this many bytes, so that runs give the same bits wherever they are allocated.
@@ -25,7 +27,8 @@ CHUNK = 1 << 14
 class State:
     """Named arrays that are views of one flat buffer."""
 
-    def __init__(self, shapes: dict[str, tuple[int, ...]], dtype: np.dtype[Any]) -> None:
+    def __init__(self, shapes: dict[str, tuple[int, ...]], dtype: np.dtype[Any], threads: Threads) -> None:
+        self._threads = threads
         step = ALIGNMENT // dtype.itemsize
         sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
         self.places: dict[str, int] = {}
@@ -55,31 +58,40 @@ class State:
         """
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
         previous[:] = momentum.FLOORS[self.flat.dtype]
-        scratch = aligned(min(CHUNK, self.flat.size), self.flat.dtype)
-        chunks = [slice(start, start + CHUNK) for start in range(0, self.flat.size, CHUNK)]
-        self._chunks = [(self.flat[c], previous[c], self._lowest(self.flat[c]), scratch) for c in chunks]
+        shares = spans(self.flat.size, self._threads.for_pass(self.flat.size))
+        self._shares = [self._chunks(share, previous) for share in shares]
         return previous
+
+    def _chunks(self, share: slice, previous: np.ndarray) -> list[Sequence[np.ndarray]]:
+        """What one thread works on: the values, those before, the lowest they may become, and room."""
+        chunks = [slice(start, min(start + CHUNK, share.stop)) for start in range(share.start, share.stop, CHUNK)]
+        room = aligned(min(CHUNK, self.flat.size), self.flat.dtype)
+        return [(self.flat[c], previous[c], self._lowest(self.flat[c]), room[: c.stop - c.start]) for c in chunks]
 
     def extrapolate(self, beta: float, resting: Sequence[str] = ()) -> None:
         """Ratio momentum on everything but what rests; the first call only remembers the values."""
         previous = self.prepare_momentum() if self.previous is None else self.previous
         places = [slice(self.places[name], self.places[name] + self.arrays[name].size) for name in resting]
         kept = [(array[place], array[place].copy()) for place in places for array in (self.flat, previous)]
-        for now, before, floor, scratch in self._chunks:
-            momentum.extrapolate(now, before, beta, floor, scratch[: now.size])
+        self._threads.each(partial(_extrapolate, beta), self._shares)
         for place, values in kept:
             place[:] = values
 
     def close(self) -> None:
         """Keep the values only."""
         self.previous = None
-        self._chunks = []
+        self._shares = []
 
     @staticmethod
     def _lowest(values: np.ndarray) -> np.ndarray:
         """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""
         floor = np.asarray(momentum.FLOORS[values.dtype], dtype=values.dtype)
         return floor if values.all() else np.where(values == 0, values.dtype.type(0), floor)
+
+
+def _extrapolate(beta: float, chunks: Sequence[Sequence[np.ndarray]]) -> None:
+    for now, before, floor, room in chunks:
+        momentum.extrapolate(now, before, beta, floor, room)
 
 
 class Scratch:

@@ -47,7 +47,8 @@ class SubstitutedRun:
         self._rounds = UPPER_ROUNDS if self._rounds_pay() else 1
         self._settled: set[str] = set()  # the variables whose denominators hold until parameters change
         self._steps = 0  # sweeps since the momentum began or was taken back
-        self._objective = float("inf")  # after the last sweep
+        self.cost_ahead = float("inf")  # where the last sweep with momentum began
+        self._due: set[str] = set()  # the equations above which something changed since values flowed through them
         self._flow_down(self._network.by_level)
 
     def _rounds_pay(self) -> bool:
@@ -92,6 +93,7 @@ class SubstitutedRun:
 
     def rise(self, move: Move, resting: Mapping[str, Rest] = NOTHING) -> None:
         """Collect the numerators and denominators of a move, from the costs or from where they rest, up to it."""
+        self._catch_up()
         wanted = {name for name, equation in self.plan.definitions if equation in move.equations}
         if move.action == "right update":
             wanted.update(move.targets)
@@ -127,6 +129,7 @@ class SubstitutedRun:
         self._settled -= parents
         for name in parents:
             self.risen[name].set()
+        self._catch_up()
         for flow in (self._flows[name] for name in self._bottom):
             A, B = flow.fields()
             flow.rise(A, B, parents)
@@ -167,9 +170,15 @@ class SubstitutedRun:
             flow.values_changed()
 
     def _flow_down(self, equations: Sequence[Factorization]) -> None:
-        """New values from the top to the bottom; the equations are given from the bottom up."""
-        for equation in reversed(equations):
-            self._flows[equation.name].flow()
+        """New values are to flow through these equations, when next they are asked for."""
+        self._due.update(equation.name for equation in equations)
+
+    def _catch_up(self) -> None:
+        """What is due, from the top to the bottom."""
+        for equation in reversed(self._network.by_level):
+            if equation.name in self._due:
+                self._flows[equation.name].flow()
+        self._due.clear()
 
     @property
     def pace(self) -> int:
@@ -177,36 +186,32 @@ class SubstitutedRun:
         return 1
 
     def advance(self, stretch: Stretch) -> list[Errors | None]:
-        """One sweep; where momentum made the cost rise, it is taken back and the sweep made without."""
+        """One sweep, with momentum from a point ahead."""
         with self._threads:
-            return self._advance(stretch)
+            resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
+            if self._problem.accelerated:
+                self._look_ahead(strength(self._steps), resting)
+            self._sweep([move for move in self.moves if move not in resting])
+            return [self.errors() if stretch.measured(stretch.first) else None]
 
-    def _advance(self, stretch: Stretch) -> list[Errors | None]:
-        resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
-        moves = [move for move in self.moves if move not in resting]
-        if self._problem.accelerated:
-            units = [unit for move in resting for unit in self._left[move].units]
-            self._accelerated_sweep(strength(self._steps), moves, [f"unit {unit.name}" for unit in units])
-        else:
-            self._sweep(moves)
-            if not stretch.measured(stretch.first):
-                return [None]
-            self._measure()
-        return [self._errors]
+    def _look_ahead(self, beta: float, resting: Sequence[Move]) -> None:
+        """Extrapolate, unless the cost there is above that of the point ahead before, which no sweep from it raised.
 
-    def _accelerated_sweep(self, beta: float, moves: Sequence[Move], resting: Sequence[str]) -> None:
-        state, lowest = self._values.state, self._objective
+        The cost is not measured between a sweep and the next point ahead: values would have to flow down for it.
+        """
+        state, lowest = self._values.state, self.cost_ahead
         before = state.flat.copy()
-        state.extrapolate(beta, resting)
-        self._refresh(learned=len(resting) < len(self._values.units))
-        self._sweep(moves)
-        self._measure()
+        state.extrapolate(beta, [f"unit {unit.name}" for move in resting for unit in self._left[move].units])
+        learned = [update for move, update in self._left.items() if move not in resting]
+        for update in learned:
+            update.normalize()
+        self._refresh(learned=bool(learned))
+        self.cost_ahead = self.objective()
         self._steps += 1
-        if beta and not self._objective <= lowest:
+        if beta and not self.cost_ahead <= lowest:
             state.flat[:] = before
             self._refresh()
-            self._sweep(moves)
-            self._measure()
+            self.cost_ahead = self.objective()
             self._steps = 1
 
     def _sweep(self, moves: Sequence[Move]) -> None:
@@ -221,10 +226,6 @@ class SubstitutedRun:
         if resting:
             self._flow_down([*self._bottom.values()])
 
-    def _measure(self) -> None:
-        self._errors = self.errors()
-        self._objective = self._errors.divergence + self._penalty()
-
     def _refresh(self, *, learned: bool = True) -> None:
         """Let everything follow from new values of the free variables and of the parameters, if any is learned."""
         self._values.restore_observed()
@@ -238,7 +239,7 @@ class SubstitutedRun:
             self._values.state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
         self._values.fit_levels(rounds)
         self._refresh()
-        self._measure()
+        self.cost_ahead = self.objective()
 
     def objective(self) -> float:
         """What no move raises: the divergence, and the distance of pulled parameters from their priors."""
@@ -249,6 +250,7 @@ class SubstitutedRun:
 
     def errors(self) -> Errors:
         """The errors of all equations with the values as they are."""
+        self._catch_up()
         found = {name: flow.errors() for name, flow in self._flows.items()}
         entries = {name: flow.counted * flow.declared.rows for name, flow in self._flows.items()}
         rmse = {name: (squared / entries[name]) ** 0.5 if squared else 0.0 for name, (squared, _) in found.items()}
@@ -265,6 +267,7 @@ class SubstitutedRun:
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        self._catch_up()
         return self._values.variable(name)
 
     def parameter(self, name: str) -> Any:
@@ -280,9 +283,10 @@ class SubstitutedRun:
         self._values.load(saved)
         self._steps = int(saved["momentum"][0])
         self._refresh()
-        self._measure()
+        self.cost_ahead = self.objective()
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""
+        self._catch_up()
         self.moves, self.risen, self._flows, self._left = (), {}, {}, {}
         self._values.state.close()

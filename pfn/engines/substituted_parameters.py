@@ -113,7 +113,7 @@ class LeftUpdate:
         cost = self._kind(W, W * (n + epsilon) + weights * self._priors, d + epsilon + weights, self._power)
         if self._constraint is None:
             self._write(cost.minimum())
-            self._normalize()
+            self.normalize()
         else:
             self._write(self._constrained(cost, self._constraint))
             for unit in self.units:
@@ -137,12 +137,13 @@ class LeftUpdate:
         sums, columns = constraint.sums, constraint.columns
         same = cost.with_sums(sums.total(sums.ordered(cost.W)), sums)
         self._write(cost.minimum())
-        self._normalize()
+        self.normalize()
         other = self._read()
         better = columns.total(columns.ordered(cost.value(other) - cost.value(same))) <= 0
         return np.where(columns.restored(columns.spread(better)), other, same)
 
-    def _normalize(self) -> None:
+    def normalize(self) -> None:
+        """Give the units the sums asked for, as they are."""
         normalize_units(self.units, {p.name for unit in self.units for p in unit.parameters}, self._equations)
 
     def _read(self) -> np.ndarray:

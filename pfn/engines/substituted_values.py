@@ -41,7 +41,7 @@ class SubstitutedValues:
         hidden = [variable for variable in network.variables if variable.name not in self._fixed]
         shapes: dict[str, tuple[int, ...]] = {v.name: (v.size, self.layout.width(v.name)) for v in hidden}
         free = {name: shapes[name] for name in self._plan.free}
-        self.state = State(free | {f"unit {unit.name}": unit.shape for unit in self.units}, dtype)
+        self.state = State(free | {f"unit {unit.name}": unit.shape for unit in self.units}, dtype, self.threads)
         self.hidden = {
             name: self.state.arrays[name] if name in free else aligned(int(np.prod(shape)), dtype).reshape(shape)
             for name, shape in shapes.items()

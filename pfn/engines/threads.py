@@ -150,7 +150,7 @@ def _dismiss(tasks: "SimpleQueue[Any]", count: int) -> None:
 
 def spans(length: int, count: int) -> list[slice]:
     """At most so many ranges, about as long as each other, that follow each other."""
-    step = -(-length // (count * ROWS)) * ROWS
+    step = max(-(-length // (count * ROWS)), 1) * ROWS
     return [slice(start, min(start + step, length)) for start in range(0, length, step)]
 
 

@@ -30,7 +30,8 @@ class Substitute:
 
     - keep: variables that stay variables although they could be eliminated;
     - divergence: "kl" (Kullback-Leibler) or "euclidean";
-    - acceleration: "momentum" extrapolates before every sweep, and takes it back where the divergence rose; or None;
+    - acceleration: "momentum" extrapolates before every sweep, unless the divergence there is above that of the
+      extrapolated values before, so that it may rise a little from one sweep to the next; None does not;
     - epsilon: what is added to numerators and denominators; small against the data;
     - initial_scale: hidden values start uniform between 0 and this;
     - start: "columns", "levels" or "random", as of `Propagate`;

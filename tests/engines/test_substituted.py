@@ -1,10 +1,11 @@
 """Moves on substituted networks: none raises the cost, and each is what slow loops find."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import kl_div
@@ -28,8 +29,8 @@ def kept(problem: RandomProblem, seed: int) -> list[str]:
     return [variable.name for variable in problem.network.variables if generator.random() < 0.2]
 
 
-def run_of(problem: RandomProblem, seed: int, divergence: str) -> SubstitutedRun:
-    method = pfn.Substitute(keep=kept(problem, seed), divergence=divergence, acceleration=None)
+def run_of(problem: RandomProblem, seed: int, divergence: str, acceleration: Any = None) -> SubstitutedRun:
+    method = pfn.Substitute(keep=kept(problem, seed), divergence=divergence, acceleration=acceleration)
     options = {name: problem.options[name] for name in ("learn", "weights")}
     return engine_of(problem.network, problem.data, method, initial=problem.initial, **options)
 
@@ -61,6 +62,46 @@ def test_no_sweep_raises_the_cost(seed: int, divergence: str) -> None:
             before = run.objective()
             run.advance(SWEEP)
             assert run.objective() <= before + 1e-12 * (1 + before)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
+def test_with_momentum_no_point_ahead_costs_more_than_the_one_before(seed: int, divergence: str) -> None:
+    problem = random_problem(seed)
+    with np.errstate(all="ignore"):
+        run = run_of(problem, seed, divergence, "momentum")
+        assume(all(move.degree == 1 for move in run.moves))  # of normalized ones, tied along a path, nothing is known
+        run.advance(SWEEP)
+        run.advance(SWEEP)
+        for _ in range(20):
+            before = run.cost_ahead
+            run.advance(SWEEP)
+            assert run.cost_ahead <= before + 1e-12 * (1 + before)
+            assert run.objective() <= run.cost_ahead + 1e-12 * (1 + run.cost_ahead)
+
+
+def test_momentum_is_the_recipe_of_one_hidden_variable() -> None:
+    """x̂ from the last relative change, back to x where the cost of x̂ is above that of x̂ before, then an update."""
+    rng = np.random.default_rng(3)
+    W, X, h = rng.gamma(0.3, 1, (8, 5)), rng.gamma(0.5, 1, (8, 12)), rng.random((5, 12))
+    before, ahead, steps, taken_back = h, np.inf, 0, 0
+
+    def cost(h: np.ndarray) -> float:
+        return float(kl_div(X + 1e-9, W @ h + 1e-9).sum())
+
+    x, hidden = pfn.Variable("x", 8), pfn.Variable("h", 5)
+    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", W) @ hidden))
+    sweeps = 300
+    found = pfn.infer(network, {x: X}, method="substitute", initial={hidden: h}, iterations=sweeps)
+    for _ in range(sweeps):
+        y = h * (1 + steps / (steps + 2) * np.clip(h / np.maximum(before, 1e-100) - 1, -0.2, 0.2))
+        steps, back = steps + 1, cost(y) > ahead
+        if back:
+            y, steps, taken_back = h, 1, taken_back + 1
+        before, ahead = h, cost(y)
+        h = y * (W.T @ ((X + 1e-9) / (W @ y + 1e-9)) + 1e-9) / (W.sum(axis=0)[:, None] + 1e-9)
+    assert taken_back > 0
+    np.testing.assert_allclose(found[hidden], h, rtol=1e-6, atol=1e-9)
 
 
 @settings(max_examples=30, deadline=None)
