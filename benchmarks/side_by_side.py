@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
+
+# Threads of BLAS, OpenMP and XLA watch for more work for a while after each call, on the cores that the next contestant
+# would use.
+PAUSE = 0.25  # seconds
 
 
 def alternate(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -12,6 +16,7 @@ def alternate(contestants: Mapping[str, Callable[[], object]], rounds: int) -> d
         contestant()
     for _ in range(rounds):
         for name, contestant in contestants.items():
+            sleep(PAUSE)
             begin = perf_counter()
             contestant()
             times[name].append(perf_counter() - begin)

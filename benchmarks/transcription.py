@@ -135,7 +135,11 @@ def contestants(pieces: Pieces, templates: Callable[[str], NoteTemplates], what:
         return lambda name: replace(plain(name), threshold=threshold)
 
     best = max(THRESHOLDS, key=lambda threshold: np.mean(row(pieces, 0.0, 30.0, at(threshold))))
-    return {f"NMF{what}": plain, f"  its best threshold, {best:g}": at(best), f"note machines{what}": templates}
+    return {
+        f"NMF{what}": plain,
+        f"NMF{what}, its best threshold, {best:g}": at(best),
+        f"note machines{what}": templates,
+    }
 
 
 def lasting(pieces: Pieces, start: float) -> Pieces:
