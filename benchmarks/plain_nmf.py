@@ -1,7 +1,7 @@
 """Is plain NMF with the Kullback-Leibler divergence as fast as what people use, per iteration and to equal error?
 
-All start from the same W and H. Like scikit-learn with tol=0, pfn looks at its errors after the last iteration only; with
-momentum it needs the divergence in each, which is counted, and torchnmf cannot but look in every tenth.
+All start from the same W and H. Like scikit-learn with tol=0, pfn looks at its errors after the last iteration only;
+with momentum it needs the divergence in each, which is counted, and torchnmf cannot but look in every tenth.
 """
 
 import argparse
