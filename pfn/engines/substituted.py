@@ -204,6 +204,7 @@ class SubstitutedRun:
         self._steps += 1
         if beta and not self._objective <= lowest:
             state.flat[:] = before
+            state.extrapolate(0.0, resting)
             self._refresh()
             self._sweep(moves)
             self._measure()
