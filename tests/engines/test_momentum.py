@@ -25,7 +25,7 @@ def accelerated(network: pfn.Network, data: Values, initial: Values, sweeps: int
     fixed = {name: on_each(lambda now: now == 0, values[name]) for name in moving}
     middle, before, k = values, None, 0
     for _ in range(sweeps):
-        momentum = partial(extrapolated, k / (k + 3))
+        momentum = partial(extrapolated, k / (k + 6))
         moved = values | {name: on_each(momentum, values[name], middle[name], fixed[name]) for name in moving}
         middle = {name: on_each(lambda x, further: (x + further) / 2, values[name], moved[name]) for name in moving}
         values = oracle.sweep_sequences(network, data, moved, 1)

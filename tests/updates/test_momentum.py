@@ -108,4 +108,4 @@ def test_long_arrays() -> None:
 
 
 def test_the_strength_grows_with_the_sweeps() -> None:
-    assert [momentum.strength(steps) for steps in (0, 1, 3, 9)] == [0, 1 / 4, 1 / 2, 3 / 4]
+    assert [momentum.strength(steps) for steps in (0, 2, 6, 18)] == [0, 1 / 4, 1 / 2, 3 / 4]
