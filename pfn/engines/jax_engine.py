@@ -161,8 +161,8 @@ class JaxRun:
         return np.ascontiguousarray(values[:, matrix.columns(name)])
 
     def save_state(self) -> dict[str, np.ndarray]:
-        """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
-        # values before are lifted to the floor here, as the NumPy engine keeps them
+        """Everything that the next sweep depends on: values now and, with momentum, z from before the last sweep."""
+        # z is lifted to the floor here, as the NumPy engine keeps it
         now, previous = ({n: self._devices.fetched(a) for n, a in arrays.items()} for arrays in self._state)
         before = {name: np.maximum(array, FLOORS[array.dtype]) for name, array in previous.items()}
         return save({"now": now, "before": before}, self._layout)

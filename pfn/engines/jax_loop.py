@@ -28,7 +28,7 @@ class State(NamedTuple):
     """What a sweep changes."""
 
     values: Mapping[str, Any]
-    previous: Mapping[str, Any]  # those before the last sweep; empty without momentum
+    previous: Mapping[str, Any]  # the z of momentum, from before the last sweep; empty without it
 
 
 class Control(NamedTuple):

@@ -39,17 +39,18 @@ class Sweep:
     def extrapolated(
         self, values: Values, previous: Values, movable: Values, beta: Array, number: Array
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Momentum on all values but learned matrices that are not due: the values moved, and those before."""
+        """Momentum on all values but learned matrices that are not due: the values moved, and those midway there."""
         rhythms = {matrix.name: matrix.every for matrix in self._plan.matrices if matrix.every > 1}
-        moved, before = {}, {}
+        moved, middle = {}, {}
         for name, now in values.items():
             lowest = jnp.asarray(momentum.FLOORS[now.dtype], now.dtype)
             lifted, floor = jnp.maximum(previous[name], lowest), jnp.where(movable[name], lowest, 0)
             further = momentum.extrapolated(now, lifted, beta.astype(now.dtype), floor, xp=ARRAYS)
             due = number % rhythms[name] == 0 if name in rhythms else True
             moved[name] = jnp.where(due, further, now) if name in rhythms else further
-            before[name] = jnp.where(due, now, previous[name]) if name in rhythms else now
-        return moved, before
+            midway = momentum.midway(now, further, lowest, xp=ARRAYS)
+            middle[name] = jnp.where(due, midway, previous[name]) if name in rhythms else midway
+        return moved, middle
 
     def up(self, values: Values, turn: Turn) -> Values:
         """The upward pass."""

@@ -267,7 +267,7 @@ class NumpyRun:
         self._state.close()
 
     def save_state(self) -> dict[str, np.ndarray]:
-        """Everything that the next sweep depends on: values now and, with momentum, before the last sweep."""
+        """Everything that the next sweep depends on: values now and, with momentum, z from before the last sweep."""
         state = self._state
         before = {} if state.previous is None else {"before": state.views(state.previous)}
         return save({"now": state.arrays} | before, self._layout)

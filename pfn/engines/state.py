@@ -52,7 +52,7 @@ class State:
         return self.flat[self.places[first] : self.places[last] + self.arrays[last].size]
 
     def prepare_momentum(self) -> np.ndarray:
-        """Room for the values of the sweep before, and the chunks that are worked on.
+        """Room for the z of momentum, from before the last sweep, and the chunks that are worked on.
 
         Values that are zero now stay zero from now on.
         """

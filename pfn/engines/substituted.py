@@ -210,6 +210,7 @@ class SubstitutedRun:
         self._steps += 1
         if beta and not self.cost_ahead <= lowest:
             state.flat[:] = before
+            state.extrapolate(0.0, resting)
             self._refresh()
             self.cost_ahead = self.objective()
             self._steps = 1

@@ -14,7 +14,7 @@ class WindowRun(NumpyRun):
     def take(
         self, values: Mapping[str, np.ndarray], before: Mapping[str, np.ndarray], held: Mapping[str, np.ndarray]
     ) -> None:
-        """Begin with these values and, for the momentum, those before them; hold these entries, NaN where hidden."""
+        """Begin with these values and, for the momentum, their z; hold these entries, NaN where hidden."""
         for name, array in values.items():
             self._state.arrays[name][...] = array
         if self._problem.accelerated:
@@ -28,7 +28,7 @@ class WindowRun(NumpyRun):
             equation.values_changed()
 
     def values(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """By variable the values now, and those before the last sweep (without momentum, the same)."""
+        """By variable the values now, and the z of momentum (without it, the same)."""
         flat = self._state.flat if self._state.previous is None else self._state.previous
         views = (self._state.views(part) for part in (self._state.flat, flat))
         names = [variable.name for variable in self._network.variables]

@@ -1,4 +1,4 @@
-"""Runs with momentum: the recipe of FINDINGS around sweeps of the oracle, and where they end."""
+"""Runs with momentum: its recipe around sweeps of the oracle, and where they end."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,18 +16,18 @@ FLOOR = 1e-100
 
 
 def accelerated(network: pfn.Network, data: Values, initial: Values, sweeps: int) -> dict[str, Any]:
-    """x̂ from the last change, one plain sweep from x̂, and k back to zero where the divergence rose.
+    """x̂ from the change since midway between x and x̂, a plain sweep from x̂, and k back to zero after a rise.
 
     Variables are lists, one array for every sequence.
     """
     values = oracle.sweep_sequences(network, data, initial, 0)
     moving = [v.name for v in network.variables] + [p.name for p in network.parameters if p.learn]
     fixed = {name: on_each(lambda now: now == 0, values[name]) for name in moving}
-    previous, before, k = values, None, 0
+    middle, before, k = values, None, 0
     for _ in range(sweeps):
-        momentum = partial(extrapolated, k / (k + 2))
-        moved = values | {name: on_each(momentum, values[name], previous[name], fixed[name]) for name in moving}
-        previous = values
+        momentum = partial(extrapolated, k / (k + 6))
+        moved = values | {name: on_each(momentum, values[name], middle[name], fixed[name]) for name in moving}
+        middle = {name: on_each(lambda x, further: (x + further) / 2, values[name], moved[name]) for name in moving}
         values = oracle.sweep_sequences(network, data, moved, 1)
         now = total_divergence(network, values)
         k = 0 if before is not None and now > before else k + 1
@@ -42,9 +42,9 @@ def on_each(function: Callable[..., Array], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def extrapolated(strength: float, now: Array, previous: Array, fixed: Array) -> Array:
-    change = np.clip(now / np.maximum(previous, FLOOR) - 1, -0.2, 0.2)
-    return np.where(fixed, 0.0, np.maximum(now * (1 + strength * change), FLOOR))
+def extrapolated(strength: float, now: Array, middle: Array, fixed: Array) -> Array:
+    change = np.clip(2 * strength * (now / np.maximum(middle, FLOOR) - 1), -0.08, 0.5)
+    return np.where(fixed, 0.0, np.maximum(now * (1 + change), FLOOR))
 
 
 def total_divergence(network: pfn.Network, values: Values) -> float:

@@ -66,7 +66,7 @@ RUNS: dict[str, Ask] = {
     ),
     "sparse start": learn(parts_based(), {"x": numbers()}, initial={"W": scipy.sparse.csr_array(np.eye(4, 2))}),
     "sparse data": learn(parts_based(), {"x": SPARSE}),
-    "tolerance": infer(MACHINE, ONE, tolerance=0.01),
+    "tolerance": infer(MACHINE, ONE, tolerance=1e-3),
     "stall": learn(parts_based(), {"x": numbers()}, stall=0.05, iterations=300),
     "silence": infer(MACHINE, {"x": np.zeros((4, 6))}),
 }

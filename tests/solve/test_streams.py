@@ -118,7 +118,7 @@ def test_pushing_and_going_through_are_the_same() -> None:
 def test_hidden_entries_are_filled_in() -> None:
     events, heard = echo(30)
     holes = np.where(np.random.default_rng(3).random(heard.shape) < 0.2, np.nan, heard)
-    values = list(pfn.stream(ECHO, ({"x": frame} for frame in holes.T), window=10, delay=5, sweeps=150))
+    values = list(pfn.stream(ECHO, ({"x": frame} for frame in holes.T), window=10, delay=5, sweeps=200))
     np.testing.assert_allclose(columns(values, "x"), heard, atol=0.05 * heard.max())
     np.testing.assert_allclose(columns(values, "e")[:, :-5], events[:, :-5], atol=0.1 * events.max())
 
