@@ -25,6 +25,7 @@ from pfn.updates.momentum import strength
 # the largest, are made once for all of them (benchmarks/substitution.py).
 UPPER_ROUNDS = 2
 MUCH_MORE = 4  # they are updated once where they take so many times the work of the bottom
+FASTER = 2  # momentum grows so many times faster than in propagation: a step too far is taken back here
 NOTHING: Mapping[str, Rest] = MappingProxyType({})
 
 
@@ -190,7 +191,7 @@ class SubstitutedRun:
         with self._threads:
             resting = [move for move, left in self._left.items() if not left.rhythm.due(stretch.first)]
             if self._problem.accelerated:
-                self._look_ahead(strength(self._steps), resting)
+                self._look_ahead(strength(FASTER * self._steps), resting)
             self._sweep([move for move in self.moves if move not in resting])
             return [self.errors() if stretch.measured(stretch.first) else None]
 
@@ -201,7 +202,8 @@ class SubstitutedRun:
         """
         state, lowest = self._values.state, self.cost_ahead
         before = state.flat.copy()
-        state.extrapolate(beta, [f"unit {unit.name}" for move in resting for unit in self._left[move].units])
+        still = [f"unit {unit.name}" for move in resting for unit in self._left[move].units]
+        state.extrapolate(beta, still)
         learned = [update for move, update in self._left.items() if move not in resting]
         for update in learned:
             update.normalize()
@@ -210,7 +212,7 @@ class SubstitutedRun:
         self._steps += 1
         if beta and not self.cost_ahead <= lowest:
             state.flat[:] = before
-            state.extrapolate(0.0, resting)
+            state.extrapolate(0.0, still)
             self._refresh()
             self.cost_ahead = self.objective()
             self._steps = 1
