@@ -276,14 +276,13 @@ class SubstitutedRun:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
-        return self._values.save() | {"momentum": np.array([self._steps])}
+        return self._values.save() | {"momentum": np.array([self._steps, self.cost_ahead])}
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off."""
         self._values.load(saved)
-        self._steps = int(saved["momentum"][0])
+        self._steps, self.cost_ahead = int(saved["momentum"][0]), float(saved["momentum"][1])
         self._refresh()
-        self.cost_ahead = self.objective()
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""
