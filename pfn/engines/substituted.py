@@ -210,7 +210,7 @@ class SubstitutedRun:
         self._steps += 1
         if beta and not self.cost_ahead <= lowest:
             state.flat[:] = before
-            self._refresh()
+            self._refresh(learned=bool(learned))
             self.cost_ahead = self.objective()
             self._steps = 1
 
