@@ -235,9 +235,12 @@ class SubstitutedRun:
 
     def fit_levels(self, rounds: int) -> None:
         """Start where propagation does when it first fits every learned level to the one below it."""
+        state = self._values.state
         if self._problem.accelerated:
-            self._values.state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
+            state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
         self._values.fit_levels(rounds)
+        if self._problem.accelerated:
+            state.extrapolate(0.0)  # which remembers where the levels began
         self._refresh()
         self.cost_ahead = self.objective()
 
