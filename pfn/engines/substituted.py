@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from pfn.compiler.substitution import Move, Substitution
 from pfn.engines.blocks import make_blocks
 from pfn.engines.problem import Errors, Problem, Statistics
+from pfn.engines.slots import load_values, save_values
 from pfn.engines.state import Scratch, aligned
 from pfn.engines.stretch import Stretch
 from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
@@ -279,11 +280,12 @@ class SubstitutedRun:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
-        return self._values.save() | {"momentum": np.array([self._steps, self.cost_ahead])}
+        saved = save_values(self._values.state, self._values.layout)
+        return saved | {"momentum": np.array([self._steps, self.cost_ahead])}
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off."""
-        self._values.load(saved)
+        load_values(self._values.state, saved, self._values.layout)
         self._steps, self.cost_ahead = int(saved["momentum"][0]), float(saved["momentum"][1])
         self._refresh()
 
