@@ -119,6 +119,7 @@ def crossover(rounds: int) -> None:
         def ours(engine: str, data: dict[str, np.ndarray] = data, sweeps: int = sweeps) -> Callable[[], object]:
             return lambda: pfn.infer(network, data, iterations=sweeps, engine=engine)
 
+        jax.clear_caches()  # the first of them has been compiled for another table
         compiled = first_call(ours("jax"))
         times = {
             name: time / sweeps for name, time in alternate({e: ours(e) for e in ("numpy", "jax")}, rounds).items()

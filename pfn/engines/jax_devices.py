@@ -26,8 +26,18 @@ def has_accelerator() -> bool:
 
 @contextmanager
 def numbers(precision: str) -> Iterator[None]:
-    """Double precision where asked for and products as precise as asked for, here only: the user's settings stay."""
-    with jax.enable_x64(True), jax.default_matmul_precision(PRECISIONS[precision]):
+    """Double precision where asked for and products as precise as asked for, here only: the user's settings stay.
+
+    Strict ones do not reach in: rows are added to matrices here, NaN marks what is not known, numbers go to the device.
+    """
+    with (
+        jax.enable_x64(True),
+        jax.default_matmul_precision(PRECISIONS[precision]),
+        jax.numpy_rank_promotion("allow"),
+        jax.numpy_dtype_promotion("standard"),
+        jax.debug_nans(False),
+        jax.transfer_guard("allow"),
+    ):
         yield
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_gathers import SparsePattern, product, sums
+from pfn.engines.jax_gathers import SparsePattern, inner_products, product, sums
 from pfn.engines.jax_plan import Block, Equation, Matrix, Plan
 from pfn.engines.jax_windows import window_sums
 from pfn.network import Slice, Window
@@ -174,8 +174,7 @@ class Equations:
         """A Sᵀ at the entries of a learned matrix."""
         if not matrix.sparse:
             return A @ S.T
-        pattern = self.data.patterns[matrix.parameters[0]]
-        return jnp.sum(A[pattern.rows] * S[pattern.columns], axis=1)
+        return inner_products(self.data.patterns[matrix.parameters[0]], A, S)
 
     def _repeated(self, sums_of_parents: Array, matrix: Matrix) -> Array:
         """1 Sᵀ is the same for every row of W: one number per column, or per stored entry."""

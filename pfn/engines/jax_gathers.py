@@ -19,6 +19,9 @@ WRITTEN_OUT = 32
 # A gathered entry takes about as long as so many multiplications of a dense product (benchmarks/jax_engine.py).
 GATHER_COST = 3
 
+# So many numbers are gathered at a time for inner products: they stay in the processor's cache.
+AT_A_TIME = 1 << 20
+
 # A dense product with fewer multiplications than this is not worth the longer compilation.
 DENSE_PRODUCT = 1 << 20
 
@@ -120,3 +123,15 @@ def sums(gathers: Gathers, stored: Array) -> Array:
     numbers = jnp.append(stored, jnp.zeros(1, stored.dtype))
     found = [jnp.sum(_take(numbers, bucket.entries), axis=(0, 2)) for bucket in gathers.buckets]
     return _take(jnp.concatenate(found), gathers.order)
+
+
+def inner_products(pattern: SparsePattern, A: Array, S: Array) -> Array:
+    """A Sᵀ at the stored entries of W: rows of A times rows of S, not all of them in memory at once."""
+
+    def product_at(place: tuple[Array, Array]) -> Array:
+        row, column = place
+        return jnp.sum(_take(A, row) * _take(S, column))
+
+    at_a_time = max(1, min(AT_A_TIME // A.shape[1], pattern.rows.shape[0]))
+    found: Array = jax.lax.map(product_at, (pattern.rows, pattern.columns), batch_size=at_a_time)
+    return found

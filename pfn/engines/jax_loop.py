@@ -120,7 +120,7 @@ def advance(
         for _ in range(unasked):
             loop = one(loop)
         last = loop.done - 1
-        return loop._replace(met=due(last) & _met(control, last, loop.errors))
+        return loop._replace(met=_is_due(control, last) & _met(control, last, loop.errors))
 
     loop = sweeps.begin(state)
     if unasked > 1:

@@ -16,7 +16,7 @@ from pfn.engines.layout import Layout
 from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, Statistics
-from pfn.engines.slots import fill, load, save, values_by_sequence
+from pfn.engines.slots import fill, load_values, save_values, values_by_sequence
 from pfn.engines.state import Scratch, State
 from pfn.engines.stretch import Stretch
 from pfn.engines.threads import Threads, product_sizes
@@ -268,14 +268,10 @@ class NumpyRun:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on: values now and, with momentum, z from before the last sweep."""
-        state = self._state
-        before = {} if state.previous is None else {"before": state.views(state.previous)}
-        return save({"now": state.arrays} | before, self._layout)
+        return save_values(self._state, self._layout)
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off, of this engine or another."""
-        if any(key.startswith("before ") for key in saved):
-            load("before", self._state.views(self._state.prepare_momentum()), saved, self._layout)
-        load("now", self._state.arrays, saved, self._layout)
+        load_values(self._state, saved, self._layout)
         for equation in self._equations.values():
             equation.values_changed()

@@ -7,6 +7,7 @@ import numpy as np
 
 from pfn.engines.layout import Layout
 from pfn.engines.problem import dense
+from pfn.engines.state import State
 
 
 def fill(array: np.ndarray, name: str, pieces: Sequence[Any], layout: Layout) -> None:
@@ -44,6 +45,19 @@ def load(moment: str, arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.n
             unpack(array, name, saved[f"{moment} {name}"], layout)
         else:
             array[:] = saved[f"{moment} {name}"]
+
+
+def save_values(state: State, layout: Layout) -> dict[str, np.ndarray]:
+    """The values now and, with momentum, before the last sweep."""
+    before = {} if state.previous is None else {"before": state.views(state.previous)}
+    return save({"now": state.arrays} | before, layout)
+
+
+def load_values(state: State, saved: Mapping[str, np.ndarray], layout: Layout) -> None:
+    """Put back what `save_values` gave, of this engine or another."""
+    if any(key.startswith("before ") for key in saved):
+        load("before", state.views(state.prepare_momentum()), saved, layout)
+    load("now", state.arrays, saved, layout)
 
 
 def values_by_sequence(

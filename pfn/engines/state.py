@@ -57,7 +57,7 @@ class State:
         Values that are zero now stay zero from now on.
         """
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
-        previous[:] = momentum.FLOORS[self.flat.dtype]
+        np.maximum(self.flat, momentum.FLOORS[self.flat.dtype], out=previous)  # what rests at first has not changed yet
         shares = spans(self.flat.size, self._threads.for_pass(self.flat.size))
         self._shares = [self._chunks(share, previous) for share in shares]
         return previous

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from pfn.compiler.substitution import Move, Substitution
 from pfn.engines.blocks import make_blocks
 from pfn.engines.problem import Errors, Problem, Statistics
+from pfn.engines.slots import load_values, save_values
 from pfn.engines.state import Scratch, aligned
 from pfn.engines.stretch import Stretch
 from pfn.engines.substituted_equations import Flow, Rest, Risen, SparseFlow, flow_kind
@@ -213,7 +214,7 @@ class SubstitutedRun:
         if beta and not self.cost_ahead <= lowest:
             state.flat[:] = before
             state.extrapolate(0.0, still)
-            self._refresh()
+            self._refresh(learned=bool(learned))
             self.cost_ahead = self.objective()
             self._steps = 1
 
@@ -238,9 +239,12 @@ class SubstitutedRun:
 
     def fit_levels(self, rounds: int) -> None:
         """Start where propagation does when it first fits every learned level to the one below it."""
+        state = self._values.state
         if self._problem.accelerated:
-            self._values.state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
+            state.prepare_momentum()  # only zeros of before stay zero: a resumed run knows no others
         self._values.fit_levels(rounds)
+        if self._problem.accelerated:
+            state.extrapolate(0.0)  # which remembers where the levels began
         self._refresh()
         self.cost_ahead = self.objective()
 
@@ -279,14 +283,14 @@ class SubstitutedRun:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Everything that the next sweep depends on."""
-        return self._values.save() | {"momentum": np.array([self._steps])}
+        saved = save_values(self._values.state, self._values.layout)
+        return saved | {"momentum": np.array([self._steps, self.cost_ahead])}
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue where `save_state` left off."""
-        self._values.load(saved)
-        self._steps = int(saved["momentum"][0])
+        load_values(self._values.state, saved, self._values.layout)
+        self._steps, self.cost_ahead = int(saved["momentum"][0]), float(saved["momentum"][1])
         self._refresh()
-        self.cost_ahead = self.objective()
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""

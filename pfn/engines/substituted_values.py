@@ -1,6 +1,5 @@
 """The values of a substituted run: where they lie, which entries are eliminated, and which are updated."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from pfn.engines.layout import Layout
 from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.parameters import make_units
 from pfn.engines.problem import Problem, dense
-from pfn.engines.slots import fill, pack, unpack, values_by_sequence
+from pfn.engines.slots import fill, values_by_sequence
 from pfn.engines.state import State, aligned
 from pfn.engines.substituted_parameters import SumUnit
 from pfn.engines.threads import Threads, product_sizes
@@ -99,26 +98,3 @@ class SubstitutedValues:
                 if parameter.name == name:
                     return unit.matrix(parameter).copy()
         return self._problem.start[name]
-
-    def save(self) -> dict[str, np.ndarray]:
-        """The values now and, with momentum, before the last sweep."""
-        state = self.state
-        moments = {"now": state.arrays} | ({} if state.previous is None else {"before": state.views(state.previous)})
-        return {
-            f"{moment} {name}": pack(array, name, self.layout) if name in self.hidden else array.copy()
-            for moment, arrays in moments.items()
-            for name, array in arrays.items()
-        }
-
-    def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Take back what `save` gave."""
-        if any(key.startswith("before ") for key in saved):
-            self._load(self.state.views(self.state.prepare_momentum()), "before", saved)
-        self._load(self.state.arrays, "now", saved)
-
-    def _load(self, arrays: Mapping[str, np.ndarray], moment: str, saved: Mapping[str, np.ndarray]) -> None:
-        for name, array in arrays.items():
-            if name in self.hidden:
-                unpack(array, name, saved[f"{moment} {name}"], self.layout)
-            else:
-                array[:] = saved[f"{moment} {name}"]

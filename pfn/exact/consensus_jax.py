@@ -87,7 +87,14 @@ class Data(NamedTuple):
 @contextmanager
 def _numbers() -> Iterator[None]:
     """Double precision where asked for and products in full precision, here only: the user's settings stay."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+    with (
+        jax.enable_x64(True),
+        jax.default_matmul_precision("highest"),
+        jax.numpy_rank_promotion("allow"),
+        jax.numpy_dtype_promotion("standard"),
+        jax.debug_nans(False),  # NaN marks what is hidden
+        jax.transfer_guard("allow"),
+    ):
         yield
 
 

@@ -31,7 +31,7 @@ class Saved(dict[str, np.ndarray]):
 class Checkpoint:
     """Writes and reads the checkpoints of one run."""
 
-    def __init__(self, request: Request, method: Method | tuple[Method, Batches]) -> None:
+    def __init__(self, request: Request, method: Method | tuple[Method, Batches, int]) -> None:
         self._request = request
         self._method = method
 

@@ -40,7 +40,7 @@ class Online:
         self._template, self._method, self._options = template, method, options
         self._sequences = sequences
         self._network = template.network
-        self._checkpoint = Checkpoint(template, (method, options))
+        self._checkpoint = Checkpoint(template, (method, options, len(sequences)))  # their order depends on it
         names = [equation.name for equation in self._network.factorizations]
         self._recorder, self._epoch = Recorder(names), Pooled(names)
         self._learned = [p.name for p in self._network.parameters if p.name in template.learned]

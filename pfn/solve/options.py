@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
-from joblib import effective_n_jobs
+from joblib import Parallel, effective_n_jobs
 
 from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
 from pfn.errors import FileError, OptionError
@@ -141,8 +141,13 @@ def _engine(common: Mapping[str, Any], multiplications: float, restarts: int) ->
         raise OptionError(f"{asked[0]} needs engine='jax', found engine='numpy'.")
     if asked:
         _check_installed("jax")
-    alone = restarts == 1 or effective_n_jobs() == 1
-    return "jax" if asked else choose_engine(common["engine"], multiplications, alone=alone)
+    jobs = min(restarts, effective_n_jobs(Parallel().n_jobs))  # as many as restarts would be given
+    if common["mesh"] is not None and jobs > 1:
+        raise OptionError(
+            f"restarts={restarts} side by side cannot share a mesh, found joblib with {jobs} jobs. "
+            "Give joblib n_jobs=1, or leave mesh out."
+        )
+    return "jax" if asked else choose_engine(common["engine"], multiplications, alone=jobs == 1)
 
 
 def _dense_work(network: Network, observations: Observations) -> float:

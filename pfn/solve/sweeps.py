@@ -131,18 +131,17 @@ class Sweeps:
             found = self.engine.advance(stretch)
         for errors in found:
             before = self.past[-1] if self.past else float("inf")
-            self.errors = errors
+            # an engine may have measured them for itself, or for the bar: criteria and history do not depend on that
+            self.errors = errors if stretch.measured(self.done) else None
             self.past.append(errors.divergence if errors else float("nan"))
             self.steps = steps_after(self.steps, before, self.past[-1], stretch.changed(self.done))
             if errors:
                 self._check_finite(errors)
-                if stretch.measured(self.done):
-                    self.recorder.add(self.done, errors.rmse, errors.divergence)
+            if self.errors:
+                self.recorder.add(self.done, self.errors.rmse, self.errors.divergence)
             self.done += 1
-        self.request.bar.advance(self.shown, self.done, self._largest())
-
-    def _largest(self) -> float:
-        return max(self.errors.rmse.values()) if self.errors else float("nan")
+        latest = next((max(errors.rmse.values()) for errors in reversed(found) if errors), float("nan"))
+        self.request.bar.advance(self.shown, self.done, latest)
 
     def _stretch(self) -> Stretch:
         """The next sweeps: as many as the engine likes to do at a time, but for what happens between sweeps."""

@@ -79,7 +79,15 @@ class Window:
         return min(self.seen, self._size)
 
     def push(self, frame: Mapping[str, np.ndarray]) -> None:
-        """Take a frame, let the oldest slice go where the window is full, and sweep."""
+        """Take a frame, let the oldest slice go where the window is full, and sweep; or leave all as it was."""
+        before = self.seen, self._steps, dict(self._values), dict(self._before), dict(self._observed)
+        try:
+            self._push(frame)
+        except BaseException:
+            self.seen, self._steps, self._values, self._before, self._observed = before
+            raise
+
+    def _push(self, frame: Mapping[str, np.ndarray]) -> None:
         full = self.seen >= self._size
         self.seen += 1
         for variable in self._network.variables:

@@ -1,5 +1,8 @@
 """engine="auto": by size, by what is installed, by the device."""
 
+from contextlib import nullcontext
+
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse
@@ -52,3 +55,19 @@ def test_the_size_is_that_of_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> N
     for data in (X, scipy.sparse.csr_array(X)):
         pfn.learn(plain_nmf(4, 3), {"x": data}, iterations=2)
     assert found == [5 * 4 * 3 * 10 * 2, 0]
+
+
+@pytest.mark.parametrize(("jobs", "restarts", "alone"), [(None, 3, True), (1, 3, True), (2, 1, True), (2, 3, False)])
+def test_restarts_are_alone_unless_joblib_runs_them_side_by_side(
+    jobs: int | None, restarts: int, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bool] = []
+
+    def note(_engine: str, _size: float, *, alone: bool) -> str:
+        found.append(alone)
+        return "numpy"
+
+    monkeypatch.setattr("pfn.solve.options.choose_engine", note)
+    with joblib.parallel_config("threading", n_jobs=jobs) if jobs else nullcontext():
+        pfn.learn(plain_nmf(4, 3), {"x": np.ones((4, 10))}, restarts=restarts, iterations=2)
+    assert found == [alone]

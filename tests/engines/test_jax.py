@@ -184,6 +184,29 @@ def test_the_users_settings_stay() -> None:
     assert jax.numpy.zeros(1).dtype == np.float32
 
 
+STRICT = {
+    "jax_numpy_rank_promotion": "raise",
+    "jax_numpy_dtype_promotion": "strict",
+    "jax_debug_nans": True,
+    "jax_transfer_guard": "disallow",
+}
+
+
+@pytest.mark.parametrize("setting", STRICT)
+def test_strict_settings_of_the_user_do_not_reach_in(setting: str) -> None:
+    network, X = parts()
+    known = pfn.Network(pfn.Factorization(network.variable("x"), pfn.Parameter("W", X[:, :4]) @ network.variable("h")))
+    before = getattr(jax.config, setting)
+    jax.config.update(setting, STRICT[setting])
+    try:
+        method = pfn.Propagate(acceleration=None)
+        pfn.learn(network, {"x": X}, method=method, measure=3, iterations=7, engine="jax")
+        hidden = np.where(X < 0.5, np.nan, X)
+        pfn.infer(known, {"x": hidden}, method="consensus", iterations=3, engine="jax")
+    finally:
+        jax.config.update(setting, before)
+
+
 @contextmanager
 def settings_unchanged() -> Iterator[None]:
     before = dict(jax.config.values)

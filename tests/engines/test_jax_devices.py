@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 
@@ -65,6 +66,17 @@ def test_two_processes_that_talk_to_each_other_give_what_numpy_gives() -> None:
 def test_what_cannot_be_had_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(pfn.OptionError, match=message), jax.default_device(jax.devices("cpu")[0]):
         pfn.learn(plain_nmf(4, 2), {"x": X}, iterations=1, **options)
+
+
+def test_runs_side_by_side_have_no_mesh_in_common() -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:1]), ("columns",))
+    options: Any = {"mesh": mesh, "restarts": 2, "iterations": 2}
+    pfn.learn(plain_nmf(4, 2), {"x": X}, **options)
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        pytest.raises(pfn.OptionError, match=r"restarts=2 side by side .* joblib with 2 jobs. Give joblib n_jobs=1"),
+    ):
+        pfn.learn(plain_nmf(4, 2), {"x": X}, **options)
 
 
 def test_one_device_may_be_a_mesh() -> None:

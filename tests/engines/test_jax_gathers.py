@@ -6,7 +6,16 @@ import scipy.sparse
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
-from pfn.engines.jax_gathers import WRITTEN_OUT, gathered, gathers_pay, make_pattern, product, sums  # noqa: E402
+from pfn.engines import jax_gathers  # noqa: E402
+from pfn.engines.jax_gathers import (  # noqa: E402
+    WRITTEN_OUT,
+    gathered,
+    gathers_pay,
+    inner_products,
+    make_pattern,
+    product,
+    sums,
+)
 from tests.networks import with_zeros  # noqa: E402
 
 
@@ -29,6 +38,28 @@ def test_products_and_sums(seed: int) -> None:
     np.testing.assert_allclose(product(pattern.adjoint, stored, jax.numpy.asarray(A)), W.T @ A, rtol=1e-5)
     np.testing.assert_allclose(sums(pattern.adjoint, stored), W.sum(axis=0), rtol=1e-5)
     np.testing.assert_array_equal(W.toarray()[pattern.rows, pattern.columns], W.data)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 40, 1 << 20])
+@pytest.mark.parametrize("seed", range(2))
+def test_inner_products_in_turns(seed: int, at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax_gathers, "AT_A_TIME", at_a_time)
+    W, rng = matrix(seed), np.random.default_rng(seed)
+    A, S = (jax.numpy.asarray(rng.random((rows, 9)), "float32") for rows in W.shape)
+    np.testing.assert_allclose(inner_products(make_pattern(W), A, S), (A @ S.T)[W.nonzero()], rtol=1e-5)
+
+
+def test_inner_products_of_nothing() -> None:
+    pattern = make_pattern(scipy.sparse.csr_array((3, 2), dtype=np.float32))
+    assert inner_products(pattern, jax.numpy.ones((3, 4)), jax.numpy.ones((2, 4))).shape == (0,)
+
+
+def test_inner_products_do_not_gather_all_rows_at_once() -> None:
+    """30,000 entries of 2,000 columns would be 240 MB."""
+    W = scipy.sparse.random_array((300, 1000), density=0.1, rng=np.random.default_rng(0), format="csr")
+    A, S = (jax.numpy.ones((rows, 2000), "float32") for rows in W.shape)
+    compiled = jax.jit(inner_products).lower(make_pattern(W), A, S).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 40e6
 
 
 def test_no_entry_is_gathered_more_than_twice_as_often_as_it_is_stored() -> None:

@@ -104,6 +104,26 @@ def test_momentum_is_the_recipe_of_one_hidden_variable() -> None:
     np.testing.assert_allclose(found[hidden], h, rtol=1e-6, atol=1e-9)
 
 
+def test_a_saved_run_with_momentum_goes_on_with_the_same_bits() -> None:
+    """Also where the next point ahead costs more than the values now, but less than the point ahead before."""
+    x, h, g = pfn.Variable("x", 12), pfn.Variable("h", 6), pfn.Variable("g", 3)
+    W, V = pfn.Parameter("W", shape=(12, 6)), pfn.Parameter("V", shape=(6, 3))
+    network = pfn.Network(pfn.Factorization(x, W @ h, normalize="columns"), pfn.Factorization(h, V @ g))
+    data = {x: np.random.default_rng(0).random((12, 60))}
+    whole, between = engine_of(network, data, pfn.Substitute()), 0
+    for _ in range(60):
+        resumed = engine_of(network, data, pfn.Substitute())
+        resumed.load_state(whole.save_state())
+        now, ahead = whole.objective(), whole.cost_ahead
+        for run in (whole, resumed):
+            run.advance(SWEEP)
+        between += now < whole.cost_ahead <= ahead
+        for name in ("g", "h"):
+            np.testing.assert_array_equal(resumed.variable(name), whole.variable(name))
+        np.testing.assert_array_equal(resumed.parameter("W"), whole.parameter("W"))
+    assert between > 0
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_no_move_raises_the_cost_of_several_sequences(seed: int, divergence: str) -> None:

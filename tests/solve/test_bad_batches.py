@@ -159,6 +159,14 @@ def test_a_plain_checkpoint_is_another_run(tmp_path: Path) -> None:
         pfn.learn(NETWORK, GOOD, batches=FEW, resume=tmp_path / "plain.pfn")
 
 
+def test_a_checkpoint_of_fewer_sequences_is_another_run(tmp_path: Path) -> None:
+    """With one more, all of them would come in another order: some twice, some never."""
+    path, options = tmp_path / "run.pfn", pfn.Batches(size=1, first=1, sweeps=1)
+    pfn.learn(NETWORK, [GOOD] * 3, checkpoint=path, callback=lambda number, _: number == 0, batches=options)
+    with pytest.raises(pfn.FileError, match="belongs to another run"):
+        pfn.learn(NETWORK, [GOOD] * 4, resume=path, batches=options)
+
+
 def test_inference_needs_a_mapping() -> None:
     with pytest.raises(pfn.DataError, match="the data must be a mapping"):
         pfn.infer(KNOWN, [GOOD])  # type: ignore[arg-type]

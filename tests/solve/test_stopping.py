@@ -1,6 +1,7 @@
 """When a run ends, and what it says about that."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,23 @@ def test_a_run_stops_where_errors_are_measured() -> None:
     assert "over 50 sweeps" in stalled.stop
     with pytest.raises(pfn.OptionError, match="measure=3 does not divide 50"):
         pfn.learn(network, data, stall=1e-3, measure=3)
+
+
+@pytest.mark.parametrize("acceleration", [None, "momentum"])
+@pytest.mark.parametrize("engine", ["numpy", "jax"])
+def test_a_run_stops_and_goes_on_by_what_is_in_its_history(engine: str, acceleration: Any, tmp_path: Path) -> None:
+    """Not by errors that momentum needs, nor by those at the end of a stretch of compiled sweeps."""
+    if engine == "jax":
+        pytest.importorskip("jax", reason="jax is not installed")
+    network = hierarchy(6, (4,), 2, (1,))
+    data = {"x1": np.random.default_rng(0).random((6, 20))}
+    method = pfn.Propagate(acceleration=acceleration)
+    options: dict[str, Any] = {"method": method, "engine": engine, "measure": 50, "tolerance": 0.14}
+    result = pfn.learn(network, data, checkpoint=tmp_path / "run", **options)
+    first = pfn.learn(network, data, **options | {"measure": 1}).iterations
+    assert first < 50 == result.iterations
+    assert [*result.history.iterations] == [49]
+    assert pfn.learn(network, data, resume=tmp_path / "run", **options).rmse == result.rmse
 
 
 def test_a_callback_sees_every_sweep_measured() -> None:

@@ -196,6 +196,19 @@ def test_numbers_too_large() -> None:
         pfn.stream(ECHO, dtype="float32").push(np.full(6, 3e38))
 
 
+def test_a_frame_that_is_too_large_leaves_no_trace() -> None:
+    stream = pfn.stream(ECHO, window=6, delay=1)
+    frames = RNG.random((20, 6))
+    for time, frame in enumerate(frames):
+        with pytest.raises(pfn.NumericalError, match=f"with frame {time}"):
+            stream.push(np.full(6, 1e308))
+        values = stream.push(frame)
+        if values is not None:
+            assert values.time == time - 1
+            np.testing.assert_array_equal(values["x"], frames[time - 1])
+            assert np.isfinite(values["e"]).all()
+
+
 def test_a_window_holds_all_that_a_decay_reaches() -> None:
     x, h, W = pfn.Variable("x", 2), pfn.Variable("h", 2), pfn.Parameter("W", np.eye(2))
     network = pfn.Network(pfn.Factorization(x[t], W @ pfn.decay(h[t - 1], 0.5, 4)))

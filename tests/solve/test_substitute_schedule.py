@@ -7,7 +7,9 @@ import pytest
 
 import pfn
 from pfn import t
+from pfn.engines.stretch import Stretch
 from tests.network.refusal import refused
+from tests.substitution_oracle import engine_of
 
 x, clean, h = pfn.Variable("x", 8), pfn.Variable("clean", 8), pfn.Variable("h", 3)
 gain, W = pfn.Diagonal("gain", np.ones(8), learn=True), pfn.Parameter("W", shape=(8, 3))
@@ -33,6 +35,21 @@ def test_parameters_rest_between_their_sweeps(acceleration: Any) -> None:
     method = pfn.Substitute(acceleration=acceleration, learn_every={W: 3}, learn_at={gain: [4, 9]})
     assert changes(method, "W") == [3, 6, 9]
     assert changes(method, "gain") == [4, 9]
+
+
+@pytest.mark.parametrize("start", ["columns", "levels"])
+def test_momentum_does_not_move_what_has_not_changed_yet(start: str) -> None:
+    """A sweep that is the first to learn the gains begins where one begins that does not."""
+    ahead = []
+    for first in (10, 11):
+        method = pfn.Substitute(start=start, learn_at={gain: [first]})
+        run = engine_of(NETWORK, {x: X}, method)
+        if start == "levels":
+            run.fit_levels(5)
+        for number in range(11):
+            run.advance(Stretch(first=number, count=1, sparseness=lambda _: {}, steps=0, past=()))
+        ahead.append(run.cost_ahead)
+    assert ahead[0] == pytest.approx(ahead[1], rel=1e-12)
 
 
 def test_parameters_of_one_equation_may_have_their_own_sweeps() -> None:
