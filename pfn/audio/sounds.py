@@ -69,9 +69,9 @@ def length_of(path: Path) -> tuple[int, float]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     soundfile = _soundfile()
-    if not path.is_file():
-        raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
     try:
+        if not path.is_file():
+            raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
         with soundfile.SoundFile(path) as file:
             yield file
     except (RuntimeError, TypeError, OSError) as error:  # TypeError: soundfile takes some names for headerless data

@@ -62,6 +62,7 @@ def test_files_that_are_no_sounds(tmp_path):
         "headerless.raw": "expected a sound file .* found something else",
         "folder.wav": "expected a sound file, found a folder there",
         "missing.wav": "expected a sound file, found nothing there",
+        "long" * 100: "expected a sound file .* File name too long",
         "no_samples.wav": "there are no samples from start=0 s on, the file has 0 s",
     }.items():
         with pytest.raises(pfn.FileError, match=rf"{name}: {message}"):

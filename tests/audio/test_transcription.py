@@ -123,6 +123,23 @@ def test_options_that_cannot_be(options, message):
         transcribe(TUNE, **{"sample_rate": RATE, **options})
 
 
+@pytest.mark.parametrize("rate", [44.1, 1e-9], ids=["kilohertz", "next to nothing"])
+@pytest.mark.parametrize("ask", [transcribe, pfn.audio.separate])
+def test_a_rate_that_makes_hours_of_a_second_is_refused(ask, rate):
+    with pytest.raises(
+        pfn.DataError, match=f"samples: expected a sample rate of at least 100 per second, found {rate}"
+    ):
+        ask(TUNE, sample_rate=rate)
+
+
+@pytest.mark.parametrize("loud", [1e300, -1e101])
+def test_samples_that_cannot_be_squared_are_refused(loud):
+    samples = np.full(RATE, loud)
+    with pytest.raises(pfn.DataError, match=r"samples must be finite, found .* at sample 0"):
+        transcribe(samples, sample_rate=RATE)
+    assert not transcribe(np.full(RATE, 3e38, np.float32), sample_rate=RATE).notes
+
+
 class Counter:
     """Hears in its one row which of the slices of an hour it is given, without listening."""
 
