@@ -22,7 +22,7 @@ SOUND = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.FloatRange(0, min_open=True),
     help="What counts as a note, relative to the typical strength of notes.  [default: that of the model]",
 )
-@click.option("--truth", type=FILE, help="The true notes, .mid, .csv or .tsv, to show in the picture.")
+@click.option("--truth", type=FILE, help="The true notes of AUDIO, .mid, .csv or .tsv, to show in the picture.")
 @click.option("--picture", type=FILE, help="A .png, .svg or .pdf file: the notes over the spectrum.")
 @click.option("--out", type=FILE, help="A .mid file.  [default: AUDIO.mid, here; not over one that is there]")
 def transcribe_command(
@@ -49,7 +49,7 @@ def transcribe_command(
         raise FileError(f"{midi}: is there already, and would be written over. Name another file with --out.")
     if picture:
         _check_place(picture, pfn.plots.Picture.endings)
-    known = pfn.audio.read_notes(truth) if truth else None
+    known = pfn.audio.notes.later(pfn.audio.read_notes(truth), -start) if truth else None
     chosen = pfn.audio.transcription.templates_named(model)
     found = pfn.audio.transcribe(audio, model=chosen, start=start, duration=duration, threshold=threshold)
     found.to_midi(midi)

@@ -156,6 +156,20 @@ def test_transcribe(tune, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_true_notes_and_scores_are_those_of_the_whole_file(tune, tmp_path, monkeypatch):
+    truth = [Note(0.0, 0.5, 60), Note(0.5, 1.0, 64), Note(1.0, 1.5, 67)]
+    write_midi(tmp_path / "truth.mid", truth)
+    seen = []
+    draw = pfn.plots.piano_roll
+    monkeypatch.setattr("pfn.plots.piano_roll", lambda found, true: seen.extend(true) or draw(found, true))
+    options = ["--start", 0.5, "--out", tmp_path / "part.mid", "--picture", tmp_path / "part.png"]
+    found = run("transcribe", tune, *options, "--truth", tmp_path / "truth.mid")
+    assert found.exit_code == 0, found.output
+    heard = {note.pitch: note.onset for note in read_notes(tmp_path / "part.mid")}
+    for note in seen[1:]:
+        assert heard[note.pitch] == pytest.approx(note.onset, abs=0.03)
+
+
 def test_separate(tune, tmp_path):
     for name, pitches in {"low": (60,), "high": (64, 67)}.items():
         notes = [Note(0.5 * (60, 64, 67).index(pitch), 0.5 * (60, 64, 67).index(pitch) + 1, pitch) for pitch in pitches]

@@ -116,6 +116,11 @@ def _possible(note: _Fields) -> bool:
         return False
 
 
+def later(notes: Iterable[Note], seconds: float) -> list[Note]:
+    """The same notes so much later."""
+    return [note._replace(onset=note.onset + seconds, offset=note.offset + seconds) for note in notes]
+
+
 def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     """Notes, or tuples like them, in the order in which they begin."""
     found = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.components import Components, grouped, learn_components
-from pfn.audio.notes import Note, checked_notes, read_score
+from pfn.audio.notes import Note, checked_notes, later, read_score
 from pfn.audio.recordings import Recording, open_recording
 from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import write_sound
@@ -96,7 +96,7 @@ def separate(
 
     - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels), with sample_rate;
     - notes: the score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a
-      file of them (MIDI, CSV, TSV); onsets count from `start`;
+      file of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken;
     - drums: instruments without pitches; None: those that play a single pitch throughout;
     - parts, components: without a score, how many stems to make (2), and of how many learned components (24);
     - start, duration: the part to take, in seconds; duration None: to the end;
@@ -111,7 +111,8 @@ def separate(
     if notes is not None:
         if parts is not None or components is not None:
             raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
-        score = _score(notes)
+        score = {name: later(part, -start) for name, part in _score(notes).items()}
+        _check_played(score, recording, whole=not start and duration is None)
         return _by_score(recording, score, _drums(drums, score), options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
@@ -134,9 +135,6 @@ def _by_score(
 ) -> Separation:
     """Window by window, each with sounds of its own; where two overlap, one fades out as the other fades in."""
     rate, whole = recording.rate, round(recording.seconds * recording.rate)
-    for name, notes in score.items():
-        if not _within(notes, 0.0, recording.seconds):
-            raise DataError(f"{name}: none of its notes lies within the {recording.seconds:.4g} s of the sound.")
     stems: dict[str, np.ndarray] = {}
     for begin, end, fades in faded(whole, round(WINDOW * rate), round(FADE * rate)):
         heard = _heard(recording, begin / rate, end / rate)
@@ -151,11 +149,7 @@ def _by_score(
 
 def _within(notes: Iterable[Note], begin: float, end: float) -> list[Note]:
     """Those that sound between two moments, in seconds from the first of them."""
-    return [
-        note._replace(onset=note.onset - begin, offset=note.offset - begin)
-        for note in notes
-        if note.offset >= begin and note.onset <= end
-    ]
+    return later((note for note in notes if note.offset >= begin and note.onset <= end), -begin)
 
 
 def faded(samples: int, window: int, fade: int) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -222,6 +216,16 @@ def _score(notes: Score) -> dict[str, list[Note]]:
             f"{f', of which {empty[0]} has no notes' if empty else ''}. Give a file, or a list, for every instrument."
         )
     return found
+
+
+def _check_played(score: Mapping[str, list[Note]], recording: Recording, *, whole: bool) -> None:
+    """Refuse a score that is of another sound. In a part of one, not everyone has to play."""
+    silent = [name for name, notes in score.items() if not _within(notes, 0.0, recording.seconds)]
+    if silent and (whole or len(silent) == len(score)):
+        raise DataError(
+            f"{silent[0]}: none of its notes lies within the {recording.seconds:.4g} s of the sound. "
+            "Give notes that count from the begin of the sound, in seconds, or leave it out."
+        )
 
 
 def _drums(drums: Iterable[str] | None, score: Mapping[str, list[Note]]) -> frozenset[str]:

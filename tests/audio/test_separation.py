@@ -4,6 +4,7 @@ import soundfile
 
 import pfn
 from pfn.audio import Note, separate, write_midi
+from pfn.audio.notes import later
 from pfn.audio.scores import harmonic, learn_parts
 from pfn.audio.separation import faded
 from tests.audio.notes import note
@@ -68,6 +69,23 @@ def test_scores_in_files_and_stereo(tmp_path):
     written = stereo.save(tmp_path / "stems")
     assert [path.name for path in written] == ["low.wav", "high.wav", "snare.wav"]
     assert soundfile.info(written[0]).channels == 2
+
+
+def test_a_score_is_that_of_the_whole_recording():
+    """The part from 0.5 s on is separated as if it were all, by notes that are half a second earlier."""
+    part = separate(MIX, sample_rate=RATE, notes=SCORE, start=0.5, duration=1.5)
+    earlier = {name: later(notes, -0.5) for name, notes in SCORE.items()}
+    alone = separate(MIX[RATE // 2 : 2 * RATE], sample_rate=RATE, notes=earlier)
+    for name, stem in alone.stems.items():
+        np.testing.assert_allclose(part.stems[name], stem, rtol=0, atol=1e-9, err_msg=name)
+    with pytest.raises(pfn.DataError, match=r"low: none of its notes lies within the 0\.1 s of the sound"):
+        separate(MIX, sample_rate=RATE, notes=SCORE, start=1.85, duration=0.1)
+
+
+def test_in_a_part_of_a_recording_not_everyone_has_to_play():
+    part = separate(MIX, sample_rate=RATE, notes=SCORE, duration=0.24)
+    np.testing.assert_allclose(part.stems["high"], 0, atol=1e-12)
+    np.testing.assert_allclose(sum(part.stems.values()), MIX[: round(0.24 * RATE)], rtol=0, atol=1e-12)
 
 
 def test_without_a_score_components_are_grouped():
