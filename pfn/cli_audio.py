@@ -63,6 +63,8 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
     """Refuse before the work what could not be written after it."""
     if path.suffix.lower() not in endings:
         raise FileError(f"{path}: the name must end in {', '.join(endings)}, found {path.suffix or 'no ending'}.")
+    if path.is_dir():
+        raise FileError(f"{path}: cannot be written: it is a folder. Name a file.")
     if not path.parent.is_dir():
         raise FileError(f"{path}: cannot be written: there is no folder {path.parent}. Make it, or name another.")
 
@@ -106,10 +108,7 @@ def separate_command(
       pfn separate song.flac --parts 3
     """
     folder = out or Path(f"{audio.stem}-stems")
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"{folder}: expected a folder for the stems, found a file. Name another.")
-    if sounds := sorted(path.name for path in folder.glob("*.wav")):
-        raise FileError(f"{folder}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
+    check_folder(folder)
     found = pfn.audio.separate(
         audio,
         notes=_notes(scores),
@@ -123,6 +122,14 @@ def separate_command(
     )
     written = found.save(folder)
     click.echo(f"Wrote {', '.join(path.name for path in written)} to {written[0].parent}")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse before the work a folder that cannot be one, or whose sounds would be taken for those that are found."""
+    if path.exists() and not path.is_dir():
+        raise FileError(f"{path}: expected a folder for the sounds, found a file. Name another with --out.")
+    if sounds := sorted(sound.name for sound in path.glob("*.wav")):
+        raise FileError(f"{path}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
 
 
 def _notes(scores: Sequence[Path]) -> Path | dict[str, Path] | None:

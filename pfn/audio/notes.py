@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from itertools import accumulate
 from math import inf
 from operator import itemgetter
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfn.errors import DataError, FileError, OptionError
+from pfn.files import write_whole
 
 TICKS, TEMPO = 500, 500_000
 """Ticks a beat and microseconds a beat: a tick of a MIDI file is a millisecond."""
@@ -200,12 +202,9 @@ def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool 
     for tick, _, message in sorted(events, key=itemgetter(0, 1)):  # a note ends before it is struck again
         track.append(message.copy(time=tick - last))
         last = tick
-    try:
-        mido.MidiFile(type=0, ticks_per_beat=TICKS, tracks=[track]).save(place)
-    except OSError as error:
-        raise FileError(
-            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-        ) from error
+    content = BytesIO()
+    mido.MidiFile(type=0, ticks_per_beat=TICKS, tracks=[track]).save(file=content)
+    write_whole(place, content.getvalue())
 
 
 def _mido() -> Any:

@@ -1,6 +1,5 @@
 """Instruments out of a mixture: shares of its spectrum, at its own phase, that add up to it."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,7 +14,7 @@ from pfn.audio.components import Components, grouped, learn_components
 from pfn.audio.notes import Note, checked_notes, later, read_score
 from pfn.audio.recordings import Recording, open_recording
 from pfn.audio.scores import Frames, learn_parts
-from pfn.audio.sounds import write_sound
+from pfn.audio.sounds import file_names, write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
 from pfn.errors import DataError, FileError, OptionError
 from pfn.solve.checks import check_count
@@ -34,9 +33,6 @@ BLIND = 600.0
 
 PARTS, COMPONENTS = 2, 24
 """Without a score, unless it is said: stems, and components, of which there are never fewer than stems."""
-
-UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]")
-"""What names of files cannot have, on one system or another."""
 
 Score = Mapping[str, str | PathLike[str] | Iterable[Note]] | str | PathLike[str]
 
@@ -69,7 +65,7 @@ class Separation:
         except OSError as error:
             raise FileError(f"{place}: cannot be made a folder: {error.strerror}. Name another.") from error
         loudest = max(1.0, *(float(np.abs(stem).max()) for stem in self.stems.values()))
-        paths = [place / f"{UNSAFE.sub('-', name)}.wav" for name in self.stems]
+        paths = [place / f"{name}.wav" for name in file_names(self.stems)]
         for path, stem in zip(paths, self.stems.values(), strict=True):
             write_sound(path, stem / loudest, round(self.rate))
         return paths

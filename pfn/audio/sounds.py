@@ -1,8 +1,10 @@
 """Sound files in and out, and other sample rates: the one place that uses soundfile and soxr (extra `audio`)."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import chain, count
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 
 from pfn.audio.samples import check_finite, check_part, checked_samples, mixed_down
 from pfn.errors import FileError, OptionError
+from pfn.files import write_whole
 from pfn.solve.checks import check_count, check_positive
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
@@ -20,6 +23,10 @@ BLOCK_SAMPLES = 1 << 16
 
 # The same encoder crashes above 200 kHz; no sound file needs more than this.
 MOST_RATE = 192_000
+
+
+UNSAFE, LONGEST_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]"), 60
+"""What names of files cannot have, on one system or another, and about how many characters they can have on all."""
 
 
 class Sound(NamedTuple):
@@ -104,12 +111,17 @@ def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
             f"{place}: samples must lie between -1 and 1, found {loudest:g} in magnitude, which would be clipped. "
             "Scale them: samples / abs(samples).max()."
         )
-    try:
-        place.write_bytes(_encoded(place, checked, rate))
-    except OSError as error:
-        raise FileError(
-            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-        ) from error
+    write_whole(place, _encoded(place, checked, rate))
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Names for files, in the same order, as like these as every system allows; no two of them are the same."""
+    found: list[str] = []
+    for name in names:
+        plain = UNSAFE.sub("-", name)[:LONGEST_NAME].strip(" .") or "stem"
+        numbered = chain([plain], (f"{plain} {number}" for number in count(2)))
+        found.append(next(one for one in numbered if one.lower() not in map(str.lower, found)))
+    return found
 
 
 def _encoded(path: Path, samples: np.ndarray, rate: int) -> bytes:

@@ -7,6 +7,7 @@ from pfn.audio import Note, separate, write_midi
 from pfn.audio.notes import later
 from pfn.audio.scores import harmonic, learn_parts
 from pfn.audio.separation import faded
+from pfn.audio.sounds import file_names
 from tests.audio.notes import note
 
 RATE = 16_000
@@ -103,6 +104,15 @@ def test_groups_are_by_colour():
     hiss = 0.01 * np.diff(np.random.default_rng(0).standard_normal(2 * RATE + 2), n=2)  # bright
     found = separate(STEMS["low"] + hiss, sample_rate=RATE, parts=2, components=6)
     assert decibels(found.stems["part 1"], STEMS["low"]) > 3 + decibels(STEMS["low"] + hiss, STEMS["low"])
+
+
+def test_every_stem_has_a_file_of_its_own(tmp_path):
+    names = ["a/b", "a:b", "A-B", "..", "", "x" * 300, "x" * 301, "ok"]
+    assert file_names(names) == ["a-b", "a-b 2", "A-B 3", "stem", "stem 2", "x" * 60, "x" * 60 + " 2", "ok"]
+    blind = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    paths = blind.regrouped({"a/b": [0], "a:b": [1], "": [2]}).save(tmp_path / "stems")
+    assert sorted(tmp_path.glob("stems/*")) == sorted(paths)
+    assert [path.name for path in paths] == ["a-b.wav", "a-b 2.wav", "stem.wav"]
 
 
 def test_silence_is_shared_out_as_silence():
