@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from itertools import accumulate
 from math import inf
+from numbers import Real
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -51,7 +52,7 @@ class Note(_Fields):
         note = super().__new__(cls, onset, offset, pitch, strength)
         if not _possible(note):
             raise DataError(f"{POSSIBLE}, found {note}. Give onset, offset, pitch and strength, in this order.")
-        return note
+        return note._replace(pitch=int(pitch))
 
 
 def read_notes(path: str | PathLike[str]) -> list[Note]:
@@ -82,7 +83,7 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
 
 def _table(path: Path) -> list[Note]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # spreadsheets put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: expected a table of notes as text, found something else: {error}.") from error
     if not lines:
@@ -91,9 +92,11 @@ def _table(path: Path) -> list[Note]:
     names = [_column(name) for name in lines[0].lstrip("# ").replace("\t", ",").split(",")]
     missing = {"onset", "offset", "pitch"} - set(names)
     if missing:
-        raise FileError(f"{path}: the head line must name onset, offset and pitch, found {lines[0]!r}.")
-    rows = csv.reader(lines[1:], delimiter=separator)
-    return sorted(_note(path, number, dict(zip(names, row, strict=False))) for number, row in enumerate(rows, 2) if row)
+        raise FileError(
+            f"{path}: the head line must name onset, offset and pitch, separated by commas or tabs, found {lines[0]!r}."
+        )
+    rows = enumerate(csv.reader(lines[1:], delimiter=separator), 2)
+    return sorted(_note(path, line, dict(zip(names, row, strict=False))) for line, row in rows if "".join(row).strip())
 
 
 def _column(name: str) -> str:
@@ -106,15 +109,18 @@ def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
         return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
     except (KeyError, ValueError, OverflowError) as error:
-        raise FileError(f"{path}: line {line}: expected numbers for onset, offset and pitch, found {row}.") from error
+        raise FileError(
+            f"{path}: line {line}: expected numbers for onset, offset, pitch (and velocity, if any), found {row}."
+        ) from error
     except DataError as error:
         raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.") from error
 
 
 def _possible(note: _Fields) -> bool:
     try:
-        return -inf < note.onset <= note.offset < inf and note.pitch in range(HIGHEST + 1) and note.strength >= 0
-    except TypeError:
+        whole = isinstance(note.pitch, Real) and note.pitch in range(HIGHEST + 1)
+        return whole and -inf < note.onset <= note.offset < inf and note.strength >= 0
+    except (TypeError, ValueError):  # ValueError: arrays are neither more nor less
         return False
 
 
@@ -125,6 +131,8 @@ def later(notes: Iterable[Note], seconds: float) -> list[Note]:
 
 def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     """Notes, or tuples like them, in the order in which they begin."""
+    if not isinstance(notes, Iterable) or isinstance(notes, str | bytes):
+        raise DataError(f"{what}: expected notes, such as pfn.audio.read_notes returns, found {notes!r}.")
     found = []
     for given in notes:
         try:
@@ -140,7 +148,7 @@ def _midi_parts(path: Path) -> dict[str, list[Note]]:
     try:
         file = mido.MidiFile(path)
         notes = _paired(_timed(mido, file))
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, DataError) as error:
         raise FileError(
             f"{path}: expected a MIDI file, found something else, or a damaged one: "
             f"{str(error) or 'it ends too early'}."

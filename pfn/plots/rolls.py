@@ -8,6 +8,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
 from pfn.audio import Note, Transcription
+from pfn.audio.notes import checked_notes
 from pfn.audio.samples import check_part
 from pfn.errors import DataError, OptionError
 from pfn.plots.heatmaps import colours
@@ -47,7 +48,8 @@ def piano_roll(
     if start >= found.seconds:
         raise OptionError(f"start must be less than the {found.seconds:g} s of what was heard, found {start:g}.")
     end = found.seconds if duration is None else min(start + duration, found.seconds)
-    heard, true = ([n for n in notes or () if n.offset > start and n.onset < end] for notes in (found.notes, truth))
+    known = [] if truth is None else checked_notes(truth, "truth")
+    heard, true = ([n for n in notes if n.offset > start and n.onset < end] for notes in (found.notes, known))
     figure, axes = picture_and_axes(ax, SIZE)
     if found.drums:
         _draw_activity(axes, found, (start, end), colormap)

@@ -94,6 +94,12 @@ def test_no_notes():
     assert "<svg" in plots.piano_roll(heard(notes=())).svg()
 
 
+@pytest.mark.parametrize("truth", [3, "tune.mid", [1], [(0, 1)]])
+def test_true_notes_that_are_none(truth):
+    with pytest.raises(pfn.DataError, match="truth: expected"):
+        plots.piano_roll(heard(), truth)
+
+
 def test_only_transcriptions():
     with pytest.raises(pfn.DataError, match=r"needs what pfn\.audio\.transcribe returns, found list"):
         plots.piano_roll([])
