@@ -103,6 +103,7 @@ def separate(
     """
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
     _check_length(recording, inf if notes is not None else BLIND)
+    check_count(seed, "seed", 0)
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is not None:
         if parts is not None or components is not None:
@@ -227,10 +228,10 @@ def _check_played(score: Mapping[str, list[Note]], recording: Recording, *, whol
 def _drums(drums: Iterable[str] | None, score: Mapping[str, list[Note]]) -> frozenset[str]:
     if drums is None:
         return frozenset(name for name, part in score.items() if len({note.pitch for note in part}) == 1)
-    chosen = frozenset([drums] if isinstance(drums, str) else drums)
-    if not chosen <= score.keys():
-        raise OptionError(f"drums: expected names among {', '.join(score)}, found {', '.join(chosen - score.keys())}.")
-    return chosen
+    named = [drums] if isinstance(drums, str) or not isinstance(drums, Iterable) else list(drums)
+    if unknown := [name for name in named if name not in score]:
+        raise OptionError(f"drums: expected names among {', '.join(score)}, found {unknown[0]!r}.")
+    return frozenset(named)
 
 
 def _stems(heard: tuple[Spectrogram, ...], parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

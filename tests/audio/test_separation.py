@@ -96,7 +96,7 @@ def test_without_a_score_components_are_grouped():
     mine = found.regrouped({"mine": [0, 3], "other": [1]})
     assert list(mine.stems) == ["mine", "other", "rest"]
     np.testing.assert_allclose(sum(mine.stems.values()), MIX, rtol=0, atol=1e-12)
-    with pytest.raises(pfn.DataError, match="from 0 to 7, each in one group"):
+    with pytest.raises(pfn.DataError, match="from 0 to 7 by the name of their group, each in one"):
         found.regrouped({"mine": [0, 8]})
 
 
@@ -113,6 +113,20 @@ def test_every_stem_has_a_file_of_its_own(tmp_path):
     paths = blind.regrouped({"a/b": [0], "a:b": [1], "": [2]}).save(tmp_path / "stems")
     assert sorted(tmp_path.glob("stems/*")) == sorted(paths)
     assert [path.name for path in paths] == ["a-b.wav", "a-b 2.wav", "stem.wav"]
+
+
+@pytest.mark.parametrize("groups", [None, [0], {"a": 0}, {"a": [0.5]}, {"a": ["x"]}, {"a": "01"}, {"a": [0], "b": [0]}])
+def test_groups_that_cannot_be(groups):
+    found = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    with pytest.raises(pfn.DataError, match="groups: expected numbers of components from 0 to 2"):
+        found.regrouped(groups)
+
+
+def test_a_group_called_rest_takes_the_rest():
+    blind = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    mine, named = blind.regrouped({"mine": [1]}), blind.regrouped({"mine": [1], "rest": [0]})
+    for name in ("mine", "rest"):
+        np.testing.assert_allclose(named.stems[name], mine.stems[name], rtol=0, atol=1e-12)
 
 
 def test_silence_is_shared_out_as_silence():
@@ -138,6 +152,9 @@ def test_harmonic_spectra_have_their_maxima_at_multiples():
         ({"notes": {"low": SCORE["low"], "high": []}}, pfn.DataError, "of which high has no notes"),
         ({"notes": {**SCORE, "late": [Note(9, 10, 60)]}}, pfn.DataError, "late: none of its notes lies within"),
         ({"notes": SCORE, "drums": ["cymbal"]}, pfn.OptionError, "drums: expected names among low, high, snare"),
+        ({"notes": SCORE, "drums": 3}, pfn.OptionError, "drums: expected names among low, high, snare, found 3"),
+        ({"notes": SCORE, "seed": -1}, pfn.OptionError, "seed must be a whole number >= 0, found -1"),
+        ({"notes": {"low": SCORE["low"], "high": None}}, pfn.DataError, "notes of high: expected notes, .*found None"),
         ({"notes": 3}, pfn.DataError, "notes must be a MIDI file"),
         ({"parts": 1}, pfn.OptionError, "parts must be"),
         ({"parts": 3, "components": 2}, pfn.OptionError, "components must be"),

@@ -193,6 +193,30 @@ def test_templates_of_your_own(tmp_path):
         isolated_templates({})
 
 
+@pytest.mark.parametrize(
+    ("notes", "options", "message"),
+    [
+        ({"C4": 1}, {}, "notes: expected MIDI numbers from 0 to 127"),
+        ({200: 1}, {}, "notes: expected MIDI numbers"),
+        ({60: 1}, {"pitches": ()}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"pitches": (60, 60)}, "each once, found .60, 60."),
+        ({60: 1}, {"pitches": (60.5,)}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"pitches": None}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"onset": 5}, r"nothing follows onset=5 s in a recording .* which has 1 s\. Give a smaller onset"),
+    ],
+)
+def test_single_notes_that_cannot_be(notes, options, message):
+    sounds = {pitch: Sound(note(60, 1.0, RATE), RATE) for pitch in notes}
+    with pytest.raises(pfn.DataError, match=message):
+        isolated_templates(sounds, **{"pitches": (60,), **options})
+
+
+@pytest.mark.parametrize("onset", [-1, float("nan"), "now"])
+def test_an_onset_is_a_number(onset):
+    with pytest.raises(pfn.OptionError, match="onset must be a number >= 0"):
+        isolated_templates({60: Sound(note(60, 1.0, RATE), RATE)}, pitches=(60,), onset=onset)
+
+
 def test_templates_that_come_with_the_package():
     templates = piano_templates()
     assert templates.pitches == tuple(range(21, 109))
