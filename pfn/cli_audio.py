@@ -78,7 +78,11 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
     multiple=True,
     help="A MIDI file with a track for each instrument; or one .mid, .csv or .tsv for each: repeat it.",
 )
-@click.option("--drums", multiple=True, help="An instrument without pitches. May be repeated.  [default: by a rule]")
+@click.option(
+    "--drums",
+    multiple=True,
+    help="An instrument without pitches. May be repeated.  [default: percussion, and who plays a single pitch]",
+)
 @click.option("--parts", type=click.IntRange(2), help="Without a score: how many stems.  [default: 2]")
 @click.option("--components", type=click.IntRange(2), help="Without a score: learned spectra, grouped.  [default: 24]")
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")

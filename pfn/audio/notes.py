@@ -73,12 +73,19 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
         )
     kind = place.suffix.lower()
     if kind in MIDI:
-        return _midi_parts(place)
+        return {name: part.notes for name, part in _midi_parts(place).items()}
     if kind in (".csv", ".tsv", ".txt"):
         return {place.stem: _table(place)}
     raise FileError(
         f"{place}: the name of a file of notes must end in .mid, .midi, .csv or .tsv, found {kind or 'no ending'}."
     )
+
+
+def percussion(path: str | PathLike[str]) -> set[str]:
+    """The instruments of a score that are on the channel of percussion; only MIDI files say so."""
+    place = Path(path)
+    parts = _midi_parts(place) if place.suffix.lower() in MIDI else {}
+    return {name for name, part in parts.items() if part.channel == DRUM_CHANNEL}
 
 
 def _table(path: Path) -> list[Note]:
@@ -142,7 +149,12 @@ def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     return sorted(found)
 
 
-def _midi_parts(path: Path) -> dict[str, list[Note]]:
+class _Part(NamedTuple):
+    channel: int
+    notes: list[Note]
+
+
+def _midi_parts(path: Path) -> dict[str, _Part]:
     """Notes by track and channel, named after the track where it has a name."""
     mido = _mido()
     try:
@@ -153,10 +165,10 @@ def _midi_parts(path: Path) -> dict[str, list[Note]]:
             f"{path}: expected a MIDI file, found something else, or a damaged one: "
             f"{str(error) or 'it ends too early'}."
         ) from error
-    found: dict[str, list[Note]] = {}
+    found: dict[str, _Part] = {}
     for (track, channel), played in sorted(notes.items()):
         name = file.tracks[track].name.strip("\0 ") or path.stem
-        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = sorted(played)
+        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = _Part(channel, sorted(played))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.components import Components, grouped, learn_components
-from pfn.audio.notes import Note, checked_notes, later, read_score
+from pfn.audio.notes import Note, checked_notes, later, percussion, read_score
 from pfn.audio.recordings import Recording, open_recording
 from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import file_names, write_sound
@@ -93,7 +93,7 @@ def separate(
     - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels), with sample_rate;
     - notes: the score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a
       file of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken;
-    - drums: instruments without pitches; None: those that play a single pitch throughout;
+    - drums: instruments without pitches; None: those on MIDI's channel of percussion, or of a single pitch throughout;
     - parts, components: without a score, how many stems to make (2), and of how many learned components (24);
     - start, duration: the part to take, in seconds; duration None: to the end;
     - iterations, seed, progress: of the learning.
@@ -110,7 +110,8 @@ def separate(
             raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
         score = {name: later(part, -start) for name, part in _score(notes).items()}
         _check_played(score, recording, whole=not start and duration is None)
-        return _by_score(recording, score, _drums(drums, score), options)
+        struck = _percussive(notes, score) if drums is None else _named(drums, score)
+        return _by_score(recording, score, struck, options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
     return _blind(recording, PARTS if parts is None else parts, components, options)
@@ -225,9 +226,16 @@ def _check_played(score: Mapping[str, list[Note]], recording: Recording, *, whol
         )
 
 
-def _drums(drums: Iterable[str] | None, score: Mapping[str, list[Note]]) -> frozenset[str]:
-    if drums is None:
-        return frozenset(name for name, part in score.items() if len({note.pitch for note in part}) == 1)
+def _percussive(notes: Score, score: Mapping[str, list[Note]]) -> frozenset[str]:
+    """Who has no pitches, as far as the score says so."""
+    one = {name for name, part in score.items() if len({note.pitch for note in part}) == 1}
+    if isinstance(notes, str | PathLike):
+        return frozenset(one | percussion(notes))
+    files = {str(name): given for name, given in notes.items() if isinstance(given, str | PathLike)}
+    return frozenset(one | {name for name, given in files.items() if percussion(given) == read_score(given).keys()})
+
+
+def _named(drums: Iterable[str], score: Mapping[str, list[Note]]) -> frozenset[str]:
     named = [drums] if isinstance(drums, str) or not isinstance(drums, Iterable) else list(drums)
     if unknown := [name for name in named if name not in score]:
         raise OptionError(f"drums: expected names among {', '.join(score)}, found {unknown[0]!r}.")

@@ -1,3 +1,4 @@
+import mido
 import numpy as np
 import pytest
 import soundfile
@@ -70,6 +71,26 @@ def test_scores_in_files_and_stereo(tmp_path):
     written = stereo.save(tmp_path / "stems")
     assert [path.name for path in written] == ["low.wav", "high.wav", "snare.wav"]
     assert soundfile.info(written[0]).channels == 2
+
+
+def test_percussion_of_a_midi_file_is_drums(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr("pfn.audio.separation.learn_parts", lambda *given, **_: taken.append(given[3]) or given[0])
+    monkeypatch.setattr("pfn.audio.separation._stems", lambda *_: {})
+    kit = [Note(0.1, 0.2, 36), Note(0.6, 0.7, 38)]
+    write_midi(tmp_path / "kit.mid", kit, drums=True)
+    write_midi(tmp_path / "low.mid", SCORE["low"])
+    song = mido.MidiFile(type=1, ticks_per_beat=500)
+    for name in ("low", "kit"):
+        (track,) = mido.MidiFile(tmp_path / f"{name}.mid").tracks
+        song.tracks.append(mido.MidiTrack([mido.MetaMessage("track_name", name=name), *track]))
+    song.save(tmp_path / "song.mid")
+    files = {name: tmp_path / f"{name}.mid" for name in ("low", "kit")}
+    for score in (tmp_path / "song.mid", files, {"low": SCORE["low"], "kit": kit}):
+        separate(MIX, sample_rate=RATE, notes=score)
+    assert taken == [{"kit"}, {"kit"}, set()]
+    separate(MIX, sample_rate=RATE, notes=files, drums=[])
+    assert taken[-1] == set()
 
 
 def test_a_score_is_that_of_the_whole_recording():
