@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
 
 from pfn.audio import Note, Transcription
 from pfn.audio.notes import checked_notes
@@ -119,4 +120,7 @@ def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, fill
         if place is not None
     ]
     inside, outline = (FOUND, "black") if filled else ("none", TRUE)
-    axes.add_collection(PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline))
+    # A row of drums is nearly white where they sound, which hides white outlines.
+    shadow = [withStroke(linewidth=1.7, foreground="black")] if found.drums and not filled else []
+    drawn = PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline, path_effects=shadow)
+    axes.add_collection(drawn)
