@@ -21,8 +21,8 @@ FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
 # libsndfile's Vorbis encoder keeps a whole call on the stack: long sounds in one call crash it.
 BLOCK_SAMPLES = 1 << 16
 
-# The same encoder crashes above 200 kHz; no sound file needs more than this.
-MOST_RATE = 192_000
+# The same encoder crashes above 200 kHz; other files hold rates of 32 bits.
+MOST_VORBIS, MOST_RATE = 192_000, 2**31 - 1
 
 
 UNSAFE, LONGEST_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]"), 60
@@ -101,9 +101,13 @@ def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
     Samples lie between −1 and 1; anything louder is refused, since files would clip it.
     """
     check_count(rate, "rate", 1)
-    if rate > MOST_RATE:
-        raise OptionError(f"rate must be at most {MOST_RATE} samples per second, found {rate}. Resample to less.")
     place = Path(path)
+    most = MOST_VORBIS if place.suffix.lower() == ".ogg" else MOST_RATE
+    if rate > most:
+        raise OptionError(
+            f"{place}: rate must be at most {most} samples per second in such a file, found {rate}. Resample to less, "
+            "or write a .wav file."
+        )
     checked = checked_samples(samples, "samples")
     loudest = float(np.abs(checked).max())
     if loudest > 1:
