@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import pfn
-from pfn.cli_audio import separate_command, transcribe_command
+from pfn.cli_audio import check_folder, separate_command, transcribe_command
 from pfn.errors import FileError, OptionError, PfnError
 
 FILE = click.Path(path_type=Path)
@@ -199,13 +199,15 @@ def decompose_command(
     Example:
       pfn decompose song.flac --duration 20 --out song-parts
     """
-    folder = _folder(out or Path(audio.stem))
+    folder = out or Path(audio.stem)
+    check_folder(folder)
     found = pfn.audio.decompose(audio, rate=16_000, start=start, duration=duration, iterations=iterations, seed=seed)
+    sounds = [found.sound(found.top, component) for component in found.loudest(found.top, parts)]
+    _folder(folder)
     activations = pfn.plots.stack(found.result, ["x4", "x3", "x2", "x1"], power=0.5, upward=["x1"])
     activations.save(folder / "activations.png")
     pfn.plots.spectrogram(found.heard).save(folder / "spectrogram.png")
     found.result.save(folder / "result.safetensors")
-    sounds = [found.sound(found.top, component) for component in found.loudest(found.top, parts)]
     loudest = max(1.0, *(float(abs(sound).max()) for sound in sounds))  # together they may be louder than a file can be
     for place, sound in enumerate(sounds, 1):
         pfn.audio.write_sound(folder / f"part-{place}.wav", sound / loudest, round(found.heard.rate))

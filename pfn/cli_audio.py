@@ -22,7 +22,7 @@ SOUND = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.FloatRange(0, min_open=True),
     help="What counts as a note, relative to the typical strength of notes.  [default: that of the model]",
 )
-@click.option("--truth", type=FILE, help="The true notes, .mid, .csv or .tsv, to show in the picture.")
+@click.option("--truth", type=FILE, help="The true notes of AUDIO, .mid, .csv or .tsv, to show in the picture.")
 @click.option("--picture", type=FILE, help="A .png, .svg or .pdf file: the notes over the spectrum.")
 @click.option("--out", type=FILE, help="A .mid file.  [default: AUDIO.mid, here; not over one that is there]")
 def transcribe_command(
@@ -49,7 +49,7 @@ def transcribe_command(
         raise FileError(f"{midi}: is there already, and would be written over. Name another file with --out.")
     if picture:
         _check_place(picture, pfn.plots.Picture.endings)
-    known = pfn.audio.read_notes(truth) if truth else None
+    known = pfn.audio.notes.later(pfn.audio.read_notes(truth), -start) if truth else None
     chosen = pfn.audio.transcription.templates_named(model)
     found = pfn.audio.transcribe(audio, model=chosen, start=start, duration=duration, threshold=threshold)
     found.to_midi(midi)
@@ -63,6 +63,8 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
     """Refuse before the work what could not be written after it."""
     if path.suffix.lower() not in endings:
         raise FileError(f"{path}: the name must end in {', '.join(endings)}, found {path.suffix or 'no ending'}.")
+    if path.is_dir():
+        raise FileError(f"{path}: cannot be written: it is a folder. Name a file.")
     if not path.parent.is_dir():
         raise FileError(f"{path}: cannot be written: there is no folder {path.parent}. Make it, or name another.")
 
@@ -76,7 +78,11 @@ def _check_place(path: Path, endings: Sequence[str]) -> None:
     multiple=True,
     help="A MIDI file with a track for each instrument; or one .mid, .csv or .tsv for each: repeat it.",
 )
-@click.option("--drums", multiple=True, help="An instrument without pitches. May be repeated.  [default: by a rule]")
+@click.option(
+    "--drums",
+    multiple=True,
+    help="An instrument without pitches. May be repeated.  [default: percussion, and who plays a single pitch]",
+)
 @click.option("--parts", type=click.IntRange(2), help="Without a score: how many stems.  [default: 2]")
 @click.option("--components", type=click.IntRange(2), help="Without a score: learned spectra, grouped.  [default: 24]")
 @click.option("--start", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds to leave out first.")
@@ -106,10 +112,7 @@ def separate_command(
       pfn separate song.flac --parts 3
     """
     folder = out or Path(f"{audio.stem}-stems")
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"{folder}: expected a folder for the stems, found a file. Name another.")
-    if sounds := sorted(path.name for path in folder.glob("*.wav")):
-        raise FileError(f"{folder}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
+    check_folder(folder)
     found = pfn.audio.separate(
         audio,
         notes=_notes(scores),
@@ -123,6 +126,14 @@ def separate_command(
     )
     written = found.save(folder)
     click.echo(f"Wrote {', '.join(path.name for path in written)} to {written[0].parent}")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse before the work a folder that cannot be one, or whose sounds would be taken for those that are found."""
+    if path.exists() and not path.is_dir():
+        raise FileError(f"{path}: expected a folder for the sounds, found a file. Name another with --out.")
+    if sounds := sorted(sound.name for sound in path.glob("*.wav")):
+        raise FileError(f"{path}: expected a folder without sounds, found {sounds[0]}. Name another with --out.")
 
 
 def _notes(scores: Sequence[Path]) -> Path | dict[str, Path] | None:

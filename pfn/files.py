@@ -33,14 +33,18 @@ _HINTS = {
 def write_file(path: Path, kind: str, arrays: Mapping[str, np.ndarray], content: Mapping[str, Any]) -> None:
     """Write arrays and JSON content as one file of that kind, all or nothing."""
     head = json.dumps({"format": FORMAT, "kind": kind, "content": content})
-    blob = save_tensors({name: _plain(array) for name, array in arrays.items()}, metadata={_KEY: head})
+    write_whole(path, save_tensors({name: _plain(array) for name, array in arrays.items()}, metadata={_KEY: head}))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file of any kind, all or nothing."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}. Give a path in a folder that exists.") from error
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(blob)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())

@@ -156,6 +156,20 @@ def test_transcribe(tune, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_true_notes_and_scores_are_those_of_the_whole_file(tune, tmp_path, monkeypatch):
+    truth = [Note(0.0, 0.5, 60), Note(0.5, 1.0, 64), Note(1.0, 1.5, 67)]
+    write_midi(tmp_path / "truth.mid", truth)
+    seen = []
+    draw = pfn.plots.piano_roll
+    monkeypatch.setattr("pfn.plots.piano_roll", lambda found, true: seen.extend(true) or draw(found, true))
+    options = ["--start", 0.5, "--out", tmp_path / "part.mid", "--picture", tmp_path / "part.png"]
+    found = run("transcribe", tune, *options, "--truth", tmp_path / "truth.mid")
+    assert found.exit_code == 0, found.output
+    heard = {note.pitch: note.onset for note in read_notes(tmp_path / "part.mid")}
+    for note in seen[1:]:
+        assert heard[note.pitch] == pytest.approx(note.onset, abs=0.03)
+
+
 def test_separate(tune, tmp_path):
     for name, pitches in {"low": (60,), "high": (64, 67)}.items():
         notes = [Note(0.5 * (60, 64, 67).index(pitch), 0.5 * (60, 64, 67).index(pitch) + 1, pitch) for pitch in pitches]
@@ -187,7 +201,12 @@ def test_sounds_that_are_none(command, tmp_path):
         (["transcribe", "--picture", "none/a.png"], "there is no folder none"),
         (["transcribe", "--model", "none.safetensors"], "expected piano, drums or a file of templates"),
         (["transcribe", "--model", "bad.safetensors"], "expected a file written by pfn"),
-        (["separate", "--out", "bad.safetensors"], "expected a folder for the stems, found a file"),
+        (["transcribe", "--out", "folder.mid"], "folder.mid: cannot be written: it is a folder"),
+        (["transcribe", "--picture", "folder.png"], "folder.png: cannot be written: it is a folder"),
+        (["separate", "--out", "bad.safetensors"], "expected a folder for the sounds, found a file"),
+        (["decompose", "--out", "bad.safetensors"], "expected a folder for the sounds, found a file"),
+        (["decompose", "--out", "."], "expected a folder without sounds, found tune.wav"),
+        (["decompose", "--start", "9"], "there are no samples from start=9 s on"),
         (["separate", "--score", "a.csv", "--score", "b/a.csv"], "two of the same name: a.csv, b/a.csv"),
         (["separate", "--drums", "snare"], "give notes too, or leave it out"),
         (["separate", "--score", "a.mid", "--parts", "3"], "parts and components are for separation without a score"),
@@ -197,11 +216,14 @@ def test_sounds_that_are_none(command, tmp_path):
 def test_music_that_cannot_be_is_refused_before_the_work(arguments, message, tune, monkeypatch):
     monkeypatch.chdir(tune.parent)
     Path("bad.safetensors").write_text("do re mi")
+    folders = {"folder.mid", "folder.png"}
+    for name in folders:
+        Path(name).mkdir()
     command, *options = arguments
     found = run(command, tune, *options)
     assert found.exit_code == 1
     assert message in found.output.replace("\n", " ")
-    assert {path.name for path in tune.parent.iterdir()} == {"tune.wav", "bad.safetensors"}
+    assert {path.name for path in tune.parent.iterdir()} == {"tune.wav", "bad.safetensors"} | folders
 
 
 def test_what_is_there_is_not_lost(tune, monkeypatch):

@@ -305,6 +305,31 @@ def test_a_failed_write_leaves_the_old_file(
     assert leftovers(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("kind", ["sound.wav", "notes.mid", "picture.png"])
+def test_sounds_notes_and_pictures_are_written_whole_or_not_at_all(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / kind
+    path.write_text("old")
+    write = {
+        "sound.wav": lambda: pfn.audio.write_sound(path, np.zeros(100), 8000),
+        "notes.mid": lambda: pfn.audio.write_midi(path, [pfn.audio.Note(0, 1, 60)]),
+        "picture.png": lambda: pfn.plots.Picture(figsize=(1, 1)).save(path),
+    }[kind]
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        with pytest.raises(FileError, match=f"{kind}: cannot be written: No space left on device"):
+            write()
+    assert path.read_text() == "old"
+    write()
+    assert path.read_bytes()[:3] != b"old"
+    assert leftovers(tmp_path) == [kind]
+
+
 def test_writing_again_replaces_the_file(tmp_path: Path) -> None:
     for value in (1.0, 2.0):
         write_example(tmp_path / "file", value)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -25,21 +26,26 @@ class Components:
     activations: np.ndarray
 
     def parts(self, groups: Mapping[str, Iterable[int]]) -> dict[str, np.ndarray]:
-        """The magnitudes that each group explains; components in no group are the "rest"."""
-        chosen = {name: sorted(set(numbers)) for name, numbers in groups.items()}
-        self._check(chosen)
+        """The magnitudes that each group explains; components in no group join the "rest"."""
+        chosen = self._checked(groups)
         left = sorted(set(range(self.spectra.shape[1])).difference(*chosen.values()))
         if left:
-            chosen[REST] = left
+            chosen[REST] = chosen.get(REST, []) + left
         return {name: self.spectra[:, numbers] @ self.activations[numbers] for name, numbers in chosen.items()}
 
-    def _check(self, groups: Mapping[str, list[int]]) -> None:
-        count, named = self.spectra.shape[1], [number for numbers in groups.values() for number in numbers]
+    def _checked(self, groups: Mapping[str, Iterable[int]]) -> dict[str, list[int]]:
+        count = self.spectra.shape[1]
+        try:
+            chosen = {str(name): sorted({index(number) for number in numbers}) for name, numbers in groups.items()}
+        except (AttributeError, TypeError):
+            chosen = {}
+        named = [number for numbers in chosen.values() for number in numbers]
         if not named or len(named) > len(set(named)) or not all(0 <= number < count for number in named):
             raise DataError(
-                f"groups: expected numbers of components from 0 to {count - 1}, each in one group at most, found "
-                f"{groups}."
+                f"groups: expected numbers of components from 0 to {count - 1} by the name of their group, each in one "
+                f"at most, such as {{'mine': [0, 1]}}, found {groups!r}."
             )
+        return chosen
 
 
 def learn_components(

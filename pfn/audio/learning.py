@@ -1,5 +1,6 @@
 """Templates of notes and drums learned from recordings whose notes are known."""
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -16,7 +17,7 @@ from pfn.audio.notes import Note, checked_notes, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
-from pfn.errors import DataError
+from pfn.errors import DataError, OptionError
 from pfn.network import t
 
 Labelled = tuple[str | PathLike[str] | Sound, str | PathLike[str] | Iterable[Note]]
@@ -55,6 +56,11 @@ def learn_notes(
     A note may only begin near its label: everywhere else its paths are observed to be zero. Each recording gets an
     equaliser of its own first, so that templates do not learn its room. Pitches that are not played stay as they were.
     """
+    if not isinstance(templates, NoteTemplates | None):
+        raise OptionError(
+            f"templates must be NoteTemplates to start from, or None: those of the piano, found {templates!r}. "
+            "Read them from a file with pfn.audio.load_templates(path)."
+        )
     start = piano_templates() if templates is None else templates
     lessons = list(_lessons(recordings, note_bands(), SECONDS))
     rooms = [_room(lesson, start) for lesson in lessons]
@@ -124,22 +130,37 @@ def _around_hits(lessons: Sequence[Lesson], pitches: Sequence[int], step: float)
     for lesson in lessons:
         later = np.pad(lesson.spectra, ((0, 0), (EARLY_HIT, SLICES)))
         for note in lesson.notes:
-            place = round(note.onset / step)
+            place = max(round(note.onset / step), 0)
             found[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
     found /= found.sum(axis=(0, 1))
     return found
 
 
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:
-    for sound, given in recordings:
+    for sound, given in _labelled(recordings):
         heard = open_recording(sound)
         seconds = heard.seconds if longest is None else min(heard.seconds, longest)
         spectra = bands.of(heard.part(0.0, seconds, bands.rate))
         notes = read_notes(given) if isinstance(given, str | PathLike) else checked_notes(given, heard.name)
-        notes = [note for note in notes if note.onset < seconds]
+        notes = [note for note in notes if -EARLIEST < note.onset < seconds]
         if not notes or not spectra.any():
-            raise DataError(f"{heard.name}: there is {'no note' if not notes else 'only silence'} to learn from.")
+            raise DataError(
+                f"{heard.name}: there is {'no note' if not notes else 'only silence'} to learn from in its "
+                f"{seconds:.4g} s. Leave it out, or give the notes that belong to it."
+            )
         yield Lesson(spectra / spectra.max(), notes)
+
+
+def _labelled(recordings: Iterable[Labelled]) -> list[Labelled]:
+    """The recordings as a list, once they are pairs."""
+    found = list(recordings) if isinstance(recordings, Iterable) else []
+    pairs = (isinstance(one, tuple | list) and len(one) == 2 and not isinstance(one, Sound) for one in found)
+    if not found or not all(pairs):
+        raise DataError(
+            f"recordings: expected pairs of a recording and its notes, such as [('song.flac', 'song.mid')], "
+            f"found {reprlib.repr(recordings)}."
+        )
+    return found
 
 
 def _allowed(lesson: Lesson, pitches: Sequence[int], step: float, before: int, after: int) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from itertools import accumulate
 from math import inf
+from numbers import Real
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfn.errors import DataError, FileError, OptionError
+from pfn.files import write_whole
 
 TICKS, TEMPO = 500, 500_000
 """Ticks a beat and microseconds a beat: a tick of a MIDI file is a millisecond."""
@@ -49,7 +52,7 @@ class Note(_Fields):
         note = super().__new__(cls, onset, offset, pitch, strength)
         if not _possible(note):
             raise DataError(f"{POSSIBLE}, found {note}. Give onset, offset, pitch and strength, in this order.")
-        return note
+        return note._replace(pitch=int(pitch))
 
 
 def read_notes(path: str | PathLike[str]) -> list[Note]:
@@ -70,7 +73,7 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
         )
     kind = place.suffix.lower()
     if kind in MIDI:
-        return _midi_parts(place)
+        return {name: part.notes for name, part in _midi_parts(place).items()}
     if kind in (".csv", ".tsv", ".txt"):
         return {place.stem: _table(place)}
     raise FileError(
@@ -78,9 +81,16 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
     )
 
 
+def percussion(path: str | PathLike[str]) -> set[str]:
+    """The instruments of a score that are on the channel of percussion; only MIDI files say so."""
+    place = Path(path)
+    parts = _midi_parts(place) if place.suffix.lower() in MIDI else {}
+    return {name for name, part in parts.items() if part.channel == DRUM_CHANNEL}
+
+
 def _table(path: Path) -> list[Note]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # spreadsheets put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: expected a table of notes as text, found something else: {error}.") from error
     if not lines:
@@ -89,9 +99,11 @@ def _table(path: Path) -> list[Note]:
     names = [_column(name) for name in lines[0].lstrip("# ").replace("\t", ",").split(",")]
     missing = {"onset", "offset", "pitch"} - set(names)
     if missing:
-        raise FileError(f"{path}: the head line must name onset, offset and pitch, found {lines[0]!r}.")
-    rows = csv.reader(lines[1:], delimiter=separator)
-    return sorted(_note(path, number, dict(zip(names, row, strict=False))) for number, row in enumerate(rows, 2) if row)
+        raise FileError(
+            f"{path}: the head line must name onset, offset and pitch, separated by commas or tabs, found {lines[0]!r}."
+        )
+    rows = enumerate(csv.reader(lines[1:], delimiter=separator), 2)
+    return sorted(_note(path, line, dict(zip(names, row, strict=False))) for line, row in rows if "".join(row).strip())
 
 
 def _column(name: str) -> str:
@@ -104,20 +116,30 @@ def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
         return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
     except (KeyError, ValueError, OverflowError) as error:
-        raise FileError(f"{path}: line {line}: expected numbers for onset, offset and pitch, found {row}.") from error
+        raise FileError(
+            f"{path}: line {line}: expected numbers for onset, offset, pitch (and velocity, if any), found {row}."
+        ) from error
     except DataError as error:
         raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.") from error
 
 
 def _possible(note: _Fields) -> bool:
     try:
-        return -inf < note.onset <= note.offset < inf and note.pitch in range(HIGHEST + 1) and note.strength >= 0
-    except TypeError:
+        whole = isinstance(note.pitch, Real) and note.pitch in range(HIGHEST + 1)
+        return whole and -inf < note.onset <= note.offset < inf and note.strength >= 0
+    except (TypeError, ValueError):  # ValueError: arrays are neither more nor less
         return False
+
+
+def later(notes: Iterable[Note], seconds: float) -> list[Note]:
+    """The same notes so much later."""
+    return [note._replace(onset=note.onset + seconds, offset=note.offset + seconds) for note in notes]
 
 
 def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     """Notes, or tuples like them, in the order in which they begin."""
+    if not isinstance(notes, Iterable) or isinstance(notes, str | bytes):
+        raise DataError(f"{what}: expected notes, such as pfn.audio.read_notes returns, found {notes!r}.")
     found = []
     for given in notes:
         try:
@@ -127,21 +149,26 @@ def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     return sorted(found)
 
 
-def _midi_parts(path: Path) -> dict[str, list[Note]]:
+class _Part(NamedTuple):
+    channel: int
+    notes: list[Note]
+
+
+def _midi_parts(path: Path) -> dict[str, _Part]:
     """Notes by track and channel, named after the track where it has a name."""
     mido = _mido()
     try:
         file = mido.MidiFile(path)
         notes = _paired(_timed(mido, file))
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, DataError) as error:
         raise FileError(
             f"{path}: expected a MIDI file, found something else, or a damaged one: "
             f"{str(error) or 'it ends too early'}."
         ) from error
-    found: dict[str, list[Note]] = {}
+    found: dict[str, _Part] = {}
     for (track, channel), played in sorted(notes.items()):
         name = file.tracks[track].name.strip("\0 ") or path.stem
-        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = sorted(played)
+        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = _Part(channel, sorted(played))
     return found
 
 
@@ -195,12 +222,9 @@ def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool 
     for tick, _, message in sorted(events, key=itemgetter(0, 1)):  # a note ends before it is struck again
         track.append(message.copy(time=tick - last))
         last = tick
-    try:
-        mido.MidiFile(type=0, ticks_per_beat=TICKS, tracks=[track]).save(place)
-    except OSError as error:
-        raise FileError(
-            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-        ) from error
+    content = BytesIO()
+    mido.MidiFile(type=0, ticks_per_beat=TICKS, tracks=[track]).save(file=content)
+    write_whole(place, content.getvalue())
 
 
 def _mido() -> Any:

@@ -22,6 +22,9 @@ CORE, BEFORE, AFTER = 40.0, 4.0, 2.0
 LEAD = 0.16
 """Seconds of silence before a recording, so that a note may begin with it."""
 
+LEAST_RATE = 100.0
+"""Samples per second: with fewer there is nothing to hear, but hours of it; more likely they were said in kilohertz."""
+
 MARGIN = 0.1
 """Seconds around a part that are resampled with it, since a filter needs its surroundings."""
 
@@ -100,6 +103,11 @@ def open_recording(
         samples = checked_samples(sound, "samples")
         source = samples if samples.ndim == 2 else samples[:, None]
         count, rate, name = len(source), sample_rate, "samples"
+    if rate < LEAST_RATE:
+        raise DataError(
+            f"{name}: expected a sample rate of at least {LEAST_RATE:g} per second, found {rate:g}. "
+            "Give it in samples per second, such as 44100."
+        )
     left = count / rate - start
     if left <= 0:
         raise DataError(

@@ -7,6 +7,9 @@ import numpy as np
 from pfn.errors import DataError
 from pfn.solve.checks import check_number, check_positive
 
+LOUDEST = 1e100
+"""What a sample may be in magnitude: squares of more could not be added up."""
+
 
 def checked_samples(samples: Any, what: str) -> np.ndarray:
     """Finite float64 samples, (samples,) or (samples, channels)."""
@@ -25,18 +28,20 @@ def checked_samples(samples: Any, what: str) -> np.ndarray:
             f"{what}: expected the shape (samples, channels), found {array.shape}, with more channels than samples. "
             "It looks transposed: use samples.T."
         )
-    check_finite(array, what)
-    return array.astype(np.float64)
+    with np.errstate(over="ignore"):  # of a wider kind of float; what is infinite then is refused
+        found = array.astype(np.float64)
+    check_finite(found, what)
+    return found
 
 
 def check_finite(array: np.ndarray, what: str, first: int = 0) -> None:
-    """Refuse samples that are no numbers, or infinite; `first` is the number of the first of them."""
-    wrong = ~np.isfinite(array)
+    """Refuse samples that are no numbers, or as good as infinite; `first` is the number of the first of them."""
+    wrong = ~(np.abs(array) <= LOUDEST)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
         raise DataError(
             f"{what}: samples must be finite, found {array[place]} at sample {first + int(place[0])} "
-            f"({int(wrong.sum())} such samples). Replace them, for example by 0."
+            f"({int(wrong.sum())} such samples). Replace them, for example by 0, or scale them below {LOUDEST:g}."
         )
 
 

@@ -136,7 +136,7 @@ def _open(pitches: Sequence[int], spans: Sequence[tuple[int, float, float]], fra
 def _explained(found: pfn.Result, part: Part) -> np.ndarray:
     values = found[part.variable]
     columns = values.shape[1]
-    shares = (found[p] @ values[:, : columns - lag] for lag, p in enumerate(part.parameters))
+    shares = (found[p] @ values[:, : max(columns - lag, 0)] for lag, p in enumerate(part.parameters))
     whole = np.zeros((part.parameters[0].shape[0], columns))
     for lag, share in enumerate(shares):
         whole[:, lag:] += share

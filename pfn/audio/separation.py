@@ -1,6 +1,5 @@
 """Instruments out of a mixture: shares of its spectrum, at its own phase, that add up to it."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pfn.audio.components import Components, grouped, learn_components
-from pfn.audio.notes import Note, checked_notes, read_score
+from pfn.audio.notes import Note, checked_notes, later, percussion, read_score
 from pfn.audio.recordings import Recording, open_recording
 from pfn.audio.scores import Frames, learn_parts
-from pfn.audio.sounds import write_sound
+from pfn.audio.sounds import file_names, write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
 from pfn.errors import DataError, FileError, OptionError
 from pfn.solve.checks import check_count
@@ -34,9 +33,6 @@ BLIND = 600.0
 
 PARTS, COMPONENTS = 2, 24
 """Without a score, unless it is said: stems, and components, of which there are never fewer than stems."""
-
-UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]")
-"""What names of files cannot have, on one system or another."""
 
 Score = Mapping[str, str | PathLike[str] | Iterable[Note]] | str | PathLike[str]
 
@@ -69,7 +65,7 @@ class Separation:
         except OSError as error:
             raise FileError(f"{place}: cannot be made a folder: {error.strerror}. Name another.") from error
         loudest = max(1.0, *(float(np.abs(stem).max()) for stem in self.stems.values()))
-        paths = [place / f"{UNSAFE.sub('-', name)}.wav" for name in self.stems]
+        paths = [place / f"{name}.wav" for name in file_names(self.stems)]
         for path, stem in zip(paths, self.stems.values(), strict=True):
             write_sound(path, stem / loudest, round(self.rate))
         return paths
@@ -96,8 +92,8 @@ def separate(
 
     - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels), with sample_rate;
     - notes: the score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a
-      file of them (MIDI, CSV, TSV); onsets count from `start`;
-    - drums: instruments without pitches; None: those that play a single pitch throughout;
+      file of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken;
+    - drums: instruments without pitches; None: those on MIDI's channel of percussion, or of a single pitch throughout;
     - parts, components: without a score, how many stems to make (2), and of how many learned components (24);
     - start, duration: the part to take, in seconds; duration None: to the end;
     - iterations, seed, progress: of the learning.
@@ -107,12 +103,15 @@ def separate(
     """
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
     _check_length(recording, inf if notes is not None else BLIND)
+    check_count(seed, "seed", 0)
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is not None:
         if parts is not None or components is not None:
             raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
-        score = _score(notes)
-        return _by_score(recording, score, _drums(drums, score), options)
+        score = {name: later(part, -start) for name, part in _score(notes).items()}
+        _check_played(score, recording, whole=not start and duration is None)
+        struck = _percussive(notes, score) if drums is None else _named(drums, score)
+        return _by_score(recording, score, struck, options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
     return _blind(recording, PARTS if parts is None else parts, components, options)
@@ -134,9 +133,6 @@ def _by_score(
 ) -> Separation:
     """Window by window, each with sounds of its own; where two overlap, one fades out as the other fades in."""
     rate, whole = recording.rate, round(recording.seconds * recording.rate)
-    for name, notes in score.items():
-        if not _within(notes, 0.0, recording.seconds):
-            raise DataError(f"{name}: none of its notes lies within the {recording.seconds:.4g} s of the sound.")
     stems: dict[str, np.ndarray] = {}
     for begin, end, fades in faded(whole, round(WINDOW * rate), round(FADE * rate)):
         heard = _heard(recording, begin / rate, end / rate)
@@ -151,11 +147,7 @@ def _by_score(
 
 def _within(notes: Iterable[Note], begin: float, end: float) -> list[Note]:
     """Those that sound between two moments, in seconds from the first of them."""
-    return [
-        note._replace(onset=note.onset - begin, offset=note.offset - begin)
-        for note in notes
-        if note.offset >= begin and note.onset <= end
-    ]
+    return later((note for note in notes if note.offset >= begin and note.onset <= end), -begin)
 
 
 def faded(samples: int, window: int, fade: int) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -224,13 +216,30 @@ def _score(notes: Score) -> dict[str, list[Note]]:
     return found
 
 
-def _drums(drums: Iterable[str] | None, score: Mapping[str, list[Note]]) -> frozenset[str]:
-    if drums is None:
-        return frozenset(name for name, part in score.items() if len({note.pitch for note in part}) == 1)
-    chosen = frozenset([drums] if isinstance(drums, str) else drums)
-    if not chosen <= score.keys():
-        raise OptionError(f"drums: expected names among {', '.join(score)}, found {', '.join(chosen - score.keys())}.")
-    return chosen
+def _check_played(score: Mapping[str, list[Note]], recording: Recording, *, whole: bool) -> None:
+    """Refuse a score that is of another sound. In a part of one, not everyone has to play."""
+    silent = [name for name, notes in score.items() if not _within(notes, 0.0, recording.seconds)]
+    if silent and (whole or len(silent) == len(score)):
+        raise DataError(
+            f"{silent[0]}: none of its notes lies within the {recording.seconds:.4g} s of the sound. "
+            "Give notes that count from the begin of the sound, in seconds, or leave it out."
+        )
+
+
+def _percussive(notes: Score, score: Mapping[str, list[Note]]) -> frozenset[str]:
+    """Who has no pitches, as far as the score says so."""
+    one = {name for name, part in score.items() if len({note.pitch for note in part}) == 1}
+    if isinstance(notes, str | PathLike):
+        return frozenset(one | percussion(notes))
+    files = {str(name): given for name, given in notes.items() if isinstance(given, str | PathLike)}
+    return frozenset(one | {name for name, given in files.items() if percussion(given) == read_score(given).keys()})
+
+
+def _named(drums: Iterable[str], score: Mapping[str, list[Note]]) -> frozenset[str]:
+    named = [drums] if isinstance(drums, str) or not isinstance(drums, Iterable) else list(drums)
+    if unknown := [name for name in named if name not in score]:
+        raise OptionError(f"drums: expected names among {', '.join(score)}, found {unknown[0]!r}.")
+    return frozenset(named)
 
 
 def _stems(heard: tuple[Spectrogram, ...], parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -1,8 +1,10 @@
 """Sound files in and out, and other sample rates: the one place that uses soundfile and soxr (extra `audio`)."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import chain, count
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 
 from pfn.audio.samples import check_finite, check_part, checked_samples, mixed_down
 from pfn.errors import FileError, OptionError
+from pfn.files import write_whole
 from pfn.solve.checks import check_count, check_positive
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
@@ -18,8 +21,12 @@ FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
 # libsndfile's Vorbis encoder keeps a whole call on the stack: long sounds in one call crash it.
 BLOCK_SAMPLES = 1 << 16
 
-# The same encoder crashes above 200 kHz; no sound file needs more than this.
-MOST_RATE = 192_000
+# The same encoder crashes above 200 kHz; other files hold rates of 32 bits.
+MOST_VORBIS, MOST_RATE = 192_000, 2**31 - 1
+
+
+UNSAFE, LONGEST_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]"), 60
+"""What names of files cannot have, on one system or another, and about how many characters they can have on all."""
 
 
 class Sound(NamedTuple):
@@ -69,9 +76,9 @@ def length_of(path: Path) -> tuple[int, float]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     soundfile = _soundfile()
-    if not path.is_file():
-        raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
     try:
+        if not path.is_file():
+            raise FileError(f"{path}: expected a sound file, found {'a folder' if path.is_dir() else 'nothing'} there.")
         with soundfile.SoundFile(path) as file:
             yield file
     except (RuntimeError, TypeError, OSError) as error:  # TypeError: soundfile takes some names for headerless data
@@ -94,9 +101,13 @@ def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
     Samples lie between −1 and 1; anything louder is refused, since files would clip it.
     """
     check_count(rate, "rate", 1)
-    if rate > MOST_RATE:
-        raise OptionError(f"rate must be at most {MOST_RATE} samples per second, found {rate}. Resample to less.")
     place = Path(path)
+    most = MOST_VORBIS if place.suffix.lower() == ".ogg" else MOST_RATE
+    if rate > most:
+        raise OptionError(
+            f"{place}: rate must be at most {most} samples per second in such a file, found {rate}. Resample to less, "
+            "or write a .wav file."
+        )
     checked = checked_samples(samples, "samples")
     loudest = float(np.abs(checked).max())
     if loudest > 1:
@@ -104,12 +115,17 @@ def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
             f"{place}: samples must lie between -1 and 1, found {loudest:g} in magnitude, which would be clipped. "
             "Scale them: samples / abs(samples).max()."
         )
-    try:
-        place.write_bytes(_encoded(place, checked, rate))
-    except OSError as error:
-        raise FileError(
-            f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-        ) from error
+    write_whole(place, _encoded(place, checked, rate))
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Names for files, in the same order, as like these as every system allows; no two of them are the same."""
+    found: list[str] = []
+    for name in names:
+        plain = UNSAFE.sub("-", name)[:LONGEST_NAME].strip(" .") or "stem"
+        numbered = chain([plain], (f"{plain} {number}" for number in count(2)))
+        found.append(next(one for one in numbered if one.lower() not in map(str.lower, found)))
+    return found
 
 
 def _encoded(path: Path, samples: np.ndarray, rate: int) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pfn.audio.samples import mixed_down
 from pfn.audio.sounds import Sound, resampled
 from pfn.errors import DataError, FileError
 from pfn.files import read_file, write_file
+from pfn.solve.checks import check_number
 
 KIND = "set of note templates"
 
@@ -100,11 +102,26 @@ def isolated_templates(
     """
     if not isinstance(notes, Mapping) or not notes:
         raise DataError("notes must map MIDI pitches to recordings of single notes, such as {60: 'c4.wav'}.")
-    wanted, bands = tuple(pitches), note_bands()
-    sounds = {int(pitch): _mono(sound, bands) for pitch, sound in notes.items()}
+    _check_pitches(notes, "notes")
+    wanted, bands = tuple(_check_pitches(pitches, "pitches")), note_bands()
+    if onset is not None:
+        check_number(onset, "onset", 0.0, None)
+    sounds = {pitch: _mono(sound, bands) for pitch, sound in notes.items()}
     parts = [_one(_nearest(sounds, pitch), bands, onset) for pitch in wanted]
     attack, decay, fade = (np.stack(kind, axis=-1).astype(np.float32) for kind in zip(*parts, strict=True))
     return NoteTemplates(wanted, attack, decay, fade)
+
+
+def _check_pitches(pitches: Iterable[int], what: str) -> list[int]:
+    """MIDI numbers, each once, from the lowest on."""
+    found = list(pitches) if isinstance(pitches, Iterable) else []
+    if (
+        not found
+        or len(found) > len(set(found))
+        or not all(isinstance(pitch, Integral) and 0 <= pitch <= HIGHEST for pitch in found)
+    ):
+        raise DataError(f"{what}: expected MIDI numbers from 0 to {HIGHEST}, each once, found {found or pitches!r}.")
+    return sorted(map(int, found))
 
 
 def _mono(sound: Any, bands: Bands) -> np.ndarray:
@@ -125,6 +142,11 @@ def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.nda
     begin = int(loud.argmax()) if onset is None else round(onset * bands.rate)
     lead = EARLY * bands.hop + bands.window
     lead += -(lead + begin) % bands.hop  # the onset in the middle of a slice
+    if begin >= len(samples) or not samples[begin:].any():
+        raise DataError(
+            f"notes: nothing follows onset={begin / bands.rate:g} s in a recording of a single note, which has "
+            f"{len(samples) / bands.rate:g} s. Give a smaller onset, or None."
+        )
     spectra = bands.of(np.pad(samples, (lead, bands.rate))[:, None])
     first = (lead + begin) // bands.hop - EARLY
     attack = spectra[:, first : first + ATTACK]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pfn.errors import FileError
+from pfn.files import write_whole
 from pfn.network import Network, Parameter, Variable
 from pfn.plots.film_page import film_page, page_height
 from pfn.plots.heatmaps import Look
@@ -49,12 +50,7 @@ class Film:
         """Write the page into one .html file, to be opened in a browser."""
         if Path(path).suffix.lower() not in (".html", ".htm"):
             raise FileError(f"{path}: a film is a page, so the name must end in .html, found {Path(path).name!r}.")
-        try:
-            Path(path).write_text(self.html, encoding="utf-8")
-        except OSError as error:
-            raise FileError(
-                f"{path}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-            ) from error
+        write_whole(Path(path), self.html.encode())
 
     def __repr__(self) -> str:
         return f"Film of {', '.join(self.recording.frames)}: {len(self.sweeps)} frames, {self.sweeps[-1]} sweeps"

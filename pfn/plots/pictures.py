@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from pfn.errors import FileError, OptionError
+from pfn.files import write_whole
 
 # What a file says of itself besides the picture: no dates, so that equal pictures are equal files.
 METADATA: dict[str, dict[str, Any]] = {
@@ -44,12 +45,7 @@ class Picture(Figure):
             raise FileError(
                 f"{place}: the name must end in {', '.join(self.endings)}, found {place.suffix or 'no ending'}."
             )
-        try:
-            place.write_bytes(self._bytes(kind, dpi))
-        except OSError as error:
-            raise FileError(
-                f"{place}: cannot be written: {error.strerror}. Give a path in a folder that exists."
-            ) from error
+        write_whole(place, self._bytes(kind, dpi))
 
     def svg(self) -> str:
         """The picture as the text of an SVG file."""

@@ -6,8 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
 
 from pfn.audio import Note, Transcription
+from pfn.audio.notes import checked_notes
 from pfn.audio.samples import check_part
 from pfn.errors import DataError, OptionError
 from pfn.plots.heatmaps import colours
@@ -47,7 +49,8 @@ def piano_roll(
     if start >= found.seconds:
         raise OptionError(f"start must be less than the {found.seconds:g} s of what was heard, found {start:g}.")
     end = found.seconds if duration is None else min(start + duration, found.seconds)
-    heard, true = ([n for n in notes or () if n.offset > start and n.onset < end] for notes in (found.notes, truth))
+    known = [] if truth is None else checked_notes(truth, "truth")
+    heard, true = ([n for n in notes if n.offset > start and n.onset < end] for notes in (found.notes, known))
     figure, axes = picture_and_axes(ax, SIZE)
     if found.drums:
         _draw_activity(axes, found, (start, end), colormap)
@@ -117,4 +120,7 @@ def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, fill
         if place is not None
     ]
     inside, outline = (FOUND, "black") if filled else ("none", TRUE)
-    axes.add_collection(PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline))
+    # A row of drums is nearly white where they sound, which hides white outlines.
+    shadow = [withStroke(linewidth=1.7, foreground="black")] if found.drums and not filled else []
+    drawn = PatchCollection(boxes, linewidth=0.7, facecolor=inside, edgecolor=outline, path_effects=shadow)
+    axes.add_collection(drawn)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import pfn
-from pfn.audio import Note, Sound, drum_templates, learn_drums, load_drums, transcribe
+from pfn.audio import Note, Sound, drum_templates, learn_drums, learn_notes, load_drums, transcribe
 from pfn.audio.drums import drum_bands
 
 RATE = 44_100
@@ -85,3 +85,23 @@ def test_recordings_that_teach_nothing():
         learn_drums([(TAUGHT[0], [])])
     with pytest.raises(pfn.DataError, match="there is only silence to learn from"):
         learn_drums([(Sound(np.zeros(RATE), RATE), TAUGHT[1])])
+    with pytest.raises(pfn.DataError, match=r"there is no note to learn from in its 3 s\. Leave it out"):
+        learn_drums([(TAUGHT[0], [Note(-2, -1, 36), Note(9, 10, 36)])])
+
+
+@pytest.mark.parametrize("learn", [learn_drums, learn_notes])
+@pytest.mark.parametrize(
+    "recordings",
+    [None, [], [3], "song.wav", {"song.wav": 1}, TAUGHT, [(*TAUGHT, 1)]],
+    ids=["none", "empty", "number", "path", "mapping", "no list", "triple"],
+)
+def test_recordings_that_are_no_pairs(learn, recordings):
+    with pytest.raises(pfn.DataError, match="recordings: expected pairs of a recording and its notes"):
+        learn(recordings)
+
+
+def test_a_label_just_before_the_recording_counts(taught):
+    early = [note._replace(onset=note.onset - 0.21) for note in TAUGHT[1]]
+    cut = Sound(TAUGHT[0].samples[round(0.2 * RATE) :], RATE)
+    assert min(note.onset for note in early) < 0
+    assert learn_drums([(cut, early)], progress=False).pitches == taught.pitches

@@ -144,6 +144,11 @@ def test_a_key_is_not_struck_twice_within_an_eighth_of_a_second():
     assert onsets.events(activity, activity[0], reading).columns.tolist() == [20, 40, 49]
 
 
+def test_templates_to_start_from_are_templates(lesson):
+    with pytest.raises(pfn.OptionError, match="templates must be NoteTemplates to start from"):
+        learn_notes([lesson], templates="piano")
+
+
 def test_learned_notes_do_not_sound_like_the_room():
     pitches = (60, 64, 67)
     known = isolated_templates({p: Sound(note(p, 1.5, RATE), RATE) for p in pitches}, pitches=pitches)

@@ -1,6 +1,7 @@
 from copy import deepcopy
 
 import mido
+import numpy as np
 import pytest
 
 import pfn
@@ -56,11 +57,12 @@ def test_a_note_of_no_velocity_is_the_end_of_one(tmp_path):
     ("name", "text"),
     [
         ("a.csv", "onset_s,offset_s,midi_pitch,velocity\n0.5,1.0,60,127\n0,0.5,62,0\n"),
+        ("a.csv", "\ufeffonset,offset,pitch,velocity\n\n0.5,1.0,60,127\n , ,,\n0,0.5,62,0\n"),
         ("a.tsv", "# onset,offset,note,velocity\n0.5\t1.0\t60.0\t127\n0\t0.5\t62.0\t0\n"),
     ],
 )
 def test_tables(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8")
     assert read_notes(tmp_path / name) == [Note(0.0, 0.5, 62, 0.0), Note(0.5, 1.0, 60, 1.0)]
     assert list(read_score(tmp_path / name)) == ["a"]
 
@@ -74,6 +76,8 @@ def test_tables(tmp_path, name, text):
         ("a.csv", b"onset,offset,pitch\n1,nan,60\n", "line 2: expected a note"),
         ("a.csv", b"onset,offset,pitch\n1,2,inf\n", "line 2: expected numbers"),
         ("a.csv", b"onset,offset,pitch\n1,2,128\n", "a MIDI pitch from 0 to 127"),
+        ("a.csv", b"onset,offset,pitch,velocity\n1,2,60,\n", "line 2: expected numbers .* velocity"),
+        ("a.csv", b"onset;offset;pitch\n1;2;60\n", "separated by commas or tabs"),
         ("a.csv", b"", "the file is empty"),
         ("a.csv", b"\xff\xfe\x00", "expected a table of notes as text"),
         ("a.mid", b"do re mi", "expected a MIDI file"),
@@ -124,6 +128,8 @@ def test_notes_that_cannot_be(tmp_path, note, message):
         (0, 1, -1),
         (0, 1, 60.5),
         (0, 1, "C4"),
+        (0, 1, np.array([60])),
+        (np.zeros(2), np.ones(2), 60),
         (0, 1, 60, -1),
         (0, 1, 60, None),
     ],
@@ -131,6 +137,29 @@ def test_notes_that_cannot_be(tmp_path, note, message):
 def test_a_note_that_cannot_be_is_refused_when_it_is_made(fields):
     with pytest.raises(pfn.DataError, match=r"expected a note that ends after its onset, .*0 to 127, found Note"):
         Note(*fields)
+
+
+def test_a_midi_file_that_goes_back_in_time(tmp_path):
+    """A note of negative length: only a damaged file has it."""
+    write_midi(tmp_path / "a.mid", [Note(0, 1, 60)])
+    content = bytearray((tmp_path / "a.mid").read_bytes())
+    content[12:14] = (-500).to_bytes(2, "big", signed=True)  # ticks to a beat
+    (tmp_path / "a.mid").write_bytes(content)
+    with pytest.raises(pfn.FileError, match=r"a\.mid: expected a MIDI file, found something else, or a damaged one"):
+        read_notes(tmp_path / "a.mid")
+
+
+@pytest.mark.parametrize("notes", [None, 3, "abc"])
+def test_what_are_no_notes(notes, tmp_path):
+    with pytest.raises(pfn.DataError, match=rf"a\.mid: expected notes, such as .* returns, found {notes!r}"):
+        write_midi(tmp_path / "a.mid", notes)
+
+
+@pytest.mark.parametrize("pitch", [60.0, np.int64(60), np.float32(60)])
+def test_a_pitch_is_a_whole_number_whatever_it_was(pitch, tmp_path):
+    write_midi(tmp_path / "a.mid", [Note(0.0, 1.0, pitch)])
+    assert repr(Note(0.0, 1.0, pitch)) == "Note(onset=0.0, offset=1.0, pitch=60, strength=1.0)"
+    assert read_notes(tmp_path / "a.mid") == [Note(0.0, 1.0, 60)]
 
 
 def test_a_note_is_a_tuple():

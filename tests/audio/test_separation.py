@@ -1,11 +1,14 @@
+import mido
 import numpy as np
 import pytest
 import soundfile
 
 import pfn
 from pfn.audio import Note, separate, write_midi
+from pfn.audio.notes import later
 from pfn.audio.scores import harmonic, learn_parts
 from pfn.audio.separation import faded
+from pfn.audio.sounds import file_names
 from tests.audio.notes import note
 
 RATE = 16_000
@@ -70,6 +73,43 @@ def test_scores_in_files_and_stereo(tmp_path):
     assert soundfile.info(written[0]).channels == 2
 
 
+def test_percussion_of_a_midi_file_is_drums(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr("pfn.audio.separation.learn_parts", lambda *given, **_: taken.append(given[3]) or given[0])
+    monkeypatch.setattr("pfn.audio.separation._stems", lambda *_: {})
+    kit = [Note(0.1, 0.2, 36), Note(0.6, 0.7, 38)]
+    write_midi(tmp_path / "kit.mid", kit, drums=True)
+    write_midi(tmp_path / "low.mid", SCORE["low"])
+    song = mido.MidiFile(type=1, ticks_per_beat=500)
+    for name in ("low", "kit"):
+        (track,) = mido.MidiFile(tmp_path / f"{name}.mid").tracks
+        song.tracks.append(mido.MidiTrack([mido.MetaMessage("track_name", name=name), *track]))
+    song.save(tmp_path / "song.mid")
+    files = {name: tmp_path / f"{name}.mid" for name in ("low", "kit")}
+    for score in (tmp_path / "song.mid", files, {"low": SCORE["low"], "kit": kit}):
+        separate(MIX, sample_rate=RATE, notes=score)
+    assert taken == [{"kit"}, {"kit"}, set()]
+    separate(MIX, sample_rate=RATE, notes=files, drums=[])
+    assert taken[-1] == set()
+
+
+def test_a_score_is_that_of_the_whole_recording():
+    """The part from 0.5 s on is separated as if it were all, by notes that are half a second earlier."""
+    part = separate(MIX, sample_rate=RATE, notes=SCORE, start=0.5, duration=1.5)
+    earlier = {name: later(notes, -0.5) for name, notes in SCORE.items()}
+    alone = separate(MIX[RATE // 2 : 2 * RATE], sample_rate=RATE, notes=earlier)
+    for name, stem in alone.stems.items():
+        np.testing.assert_allclose(part.stems[name], stem, rtol=0, atol=1e-9, err_msg=name)
+    with pytest.raises(pfn.DataError, match=r"low: none of its notes lies within the 0\.1 s of the sound"):
+        separate(MIX, sample_rate=RATE, notes=SCORE, start=1.85, duration=0.1)
+
+
+def test_in_a_part_of_a_recording_not_everyone_has_to_play():
+    part = separate(MIX, sample_rate=RATE, notes=SCORE, duration=0.24)
+    np.testing.assert_allclose(part.stems["high"], 0, atol=1e-12)
+    np.testing.assert_allclose(sum(part.stems.values()), MIX[: round(0.24 * RATE)], rtol=0, atol=1e-12)
+
+
 def test_without_a_score_components_are_grouped():
     found = separate(MIX, sample_rate=RATE, parts=2, components=8, iterations=60)
     assert list(found.stems) == ["part 1", "part 2"]
@@ -77,7 +117,7 @@ def test_without_a_score_components_are_grouped():
     mine = found.regrouped({"mine": [0, 3], "other": [1]})
     assert list(mine.stems) == ["mine", "other", "rest"]
     np.testing.assert_allclose(sum(mine.stems.values()), MIX, rtol=0, atol=1e-12)
-    with pytest.raises(pfn.DataError, match="from 0 to 7, each in one group"):
+    with pytest.raises(pfn.DataError, match="from 0 to 7 by the name of their group, each in one"):
         found.regrouped({"mine": [0, 8]})
 
 
@@ -85,6 +125,29 @@ def test_groups_are_by_colour():
     hiss = 0.01 * np.diff(np.random.default_rng(0).standard_normal(2 * RATE + 2), n=2)  # bright
     found = separate(STEMS["low"] + hiss, sample_rate=RATE, parts=2, components=6)
     assert decibels(found.stems["part 1"], STEMS["low"]) > 3 + decibels(STEMS["low"] + hiss, STEMS["low"])
+
+
+def test_every_stem_has_a_file_of_its_own(tmp_path):
+    names = ["a/b", "a:b", "A-B", "..", "", "x" * 300, "x" * 301, "ok"]
+    assert file_names(names) == ["a-b", "a-b 2", "A-B 3", "stem", "stem 2", "x" * 60, "x" * 60 + " 2", "ok"]
+    blind = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    paths = blind.regrouped({"a/b": [0], "a:b": [1], "": [2]}).save(tmp_path / "stems")
+    assert sorted(tmp_path.glob("stems/*")) == sorted(paths)
+    assert [path.name for path in paths] == ["a-b.wav", "a-b 2.wav", "stem.wav"]
+
+
+@pytest.mark.parametrize("groups", [None, [0], {"a": 0}, {"a": [0.5]}, {"a": ["x"]}, {"a": "01"}, {"a": [0], "b": [0]}])
+def test_groups_that_cannot_be(groups):
+    found = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    with pytest.raises(pfn.DataError, match="groups: expected numbers of components from 0 to 2"):
+        found.regrouped(groups)
+
+
+def test_a_group_called_rest_takes_the_rest():
+    blind = separate(MIX, sample_rate=RATE, components=3, iterations=3)
+    mine, named = blind.regrouped({"mine": [1]}), blind.regrouped({"mine": [1], "rest": [0]})
+    for name in ("mine", "rest"):
+        np.testing.assert_allclose(named.stems[name], mine.stems[name], rtol=0, atol=1e-12)
 
 
 def test_silence_is_shared_out_as_silence():
@@ -110,6 +173,9 @@ def test_harmonic_spectra_have_their_maxima_at_multiples():
         ({"notes": {"low": SCORE["low"], "high": []}}, pfn.DataError, "of which high has no notes"),
         ({"notes": {**SCORE, "late": [Note(9, 10, 60)]}}, pfn.DataError, "late: none of its notes lies within"),
         ({"notes": SCORE, "drums": ["cymbal"]}, pfn.OptionError, "drums: expected names among low, high, snare"),
+        ({"notes": SCORE, "drums": 3}, pfn.OptionError, "drums: expected names among low, high, snare, found 3"),
+        ({"notes": SCORE, "seed": -1}, pfn.OptionError, "seed must be a whole number >= 0, found -1"),
+        ({"notes": {"low": SCORE["low"], "high": None}}, pfn.DataError, "notes of high: expected notes, .*found None"),
         ({"notes": 3}, pfn.DataError, "notes must be a MIDI file"),
         ({"parts": 1}, pfn.OptionError, "parts must be"),
         ({"parts": 3, "components": 2}, pfn.OptionError, "components must be"),

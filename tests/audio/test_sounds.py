@@ -32,6 +32,12 @@ def test_long_sounds_can_be_written(tmp_path, ending):
     assert len(read_sound(tmp_path / f"long.{ending}").samples) == len(long)
 
 
+@pytest.mark.parametrize("rate", [384_000, 768_000])
+def test_rates_above_all_that_is_heard(tmp_path, rate):
+    write_sound(tmp_path / "notes.wav", SOUND, rate)
+    assert read_sound(tmp_path / "notes.wav").rate == rate
+
+
 @pytest.mark.parametrize(("start", "duration"), [(0, None), (0.5, None), (0.25, 0.5), (1, 99)])
 def test_part_of_a_file(tmp_path, start, duration):
     write_sound(tmp_path / "notes.flac", SOUND, RATE)
@@ -62,6 +68,7 @@ def test_files_that_are_no_sounds(tmp_path):
         "headerless.raw": "expected a sound file .* found something else",
         "folder.wav": "expected a sound file, found a folder there",
         "missing.wav": "expected a sound file, found nothing there",
+        "long" * 100: "expected a sound file .* File name too long",
         "no_samples.wav": "there are no samples from start=0 s on, the file has 0 s",
     }.items():
         with pytest.raises(pfn.FileError, match=rf"{name}: {message}"):
@@ -100,7 +107,8 @@ def test_a_file_says_its_own_rate(tmp_path):
         ("no/a.wav", SOUND, RATE, pfn.FileError, "cannot be written: No such file or directory"),
         ("a.mp3", SOUND, 96000, pfn.FileError, "MP3 cannot hold 1 channels at 96000 Hz"),
         ("a.flac", np.zeros((900, 300)), RATE, pfn.FileError, "FLAC cannot hold 300 channels at 8000 Hz"),
-        ("a.ogg", SOUND, 200_001, pfn.OptionError, "rate must be at most 192000 samples per second, found 200001"),
+        ("a.wav", SOUND, 2**31, pfn.OptionError, "rate must be at most 2147483647 samples per second"),
+        ("a.ogg", SOUND, 200_001, pfn.OptionError, "at most 192000 samples per second in such a file, found 200001"),
         ("a.wav", SOUND, 8000.5, pfn.OptionError, r"rate must be a whole number >= 1, found 8000\.5"),
         ("a.wav", SOUND * 4, RATE, pfn.OptionError, r"must lie between -1 and 1, found 2 in magnitude.* Scale them"),
         ("a.wav", [], RATE, pfn.DataError, "samples: there are no samples"),

@@ -123,6 +123,23 @@ def test_options_that_cannot_be(options, message):
         transcribe(TUNE, **{"sample_rate": RATE, **options})
 
 
+@pytest.mark.parametrize("rate", [44.1, 1e-9], ids=["kilohertz", "next to nothing"])
+@pytest.mark.parametrize("ask", [transcribe, pfn.audio.separate])
+def test_a_rate_that_makes_hours_of_a_second_is_refused(ask, rate):
+    with pytest.raises(
+        pfn.DataError, match=f"samples: expected a sample rate of at least 100 per second, found {rate}"
+    ):
+        ask(TUNE, sample_rate=rate)
+
+
+@pytest.mark.parametrize("loud", [1e300, -1e101])
+def test_samples_that_cannot_be_squared_are_refused(loud):
+    samples = np.full(RATE, loud)
+    with pytest.raises(pfn.DataError, match=r"samples must be finite, found .* at sample 0"):
+        transcribe(samples, sample_rate=RATE)
+    assert not transcribe(np.full(RATE, 3e38, np.float32), sample_rate=RATE).notes
+
+
 class Counter:
     """Hears in its one row which of the slices of an hour it is given, without listening."""
 
@@ -174,6 +191,30 @@ def test_templates_of_your_own(tmp_path):
     assert pitches(found) == list(PITCHES)
     with pytest.raises(pfn.DataError, match="notes must map MIDI pitches"):
         isolated_templates({})
+
+
+@pytest.mark.parametrize(
+    ("notes", "options", "message"),
+    [
+        ({"C4": 1}, {}, "notes: expected MIDI numbers from 0 to 127"),
+        ({200: 1}, {}, "notes: expected MIDI numbers"),
+        ({60: 1}, {"pitches": ()}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"pitches": (60, 60)}, "each once, found .60, 60."),
+        ({60: 1}, {"pitches": (60.5,)}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"pitches": None}, "pitches: expected MIDI numbers"),
+        ({60: 1}, {"onset": 5}, r"nothing follows onset=5 s in a recording .* which has 1 s\. Give a smaller onset"),
+    ],
+)
+def test_single_notes_that_cannot_be(notes, options, message):
+    sounds = {pitch: Sound(note(60, 1.0, RATE), RATE) for pitch in notes}
+    with pytest.raises(pfn.DataError, match=message):
+        isolated_templates(sounds, **{"pitches": (60,), **options})
+
+
+@pytest.mark.parametrize("onset", [-1, float("nan"), "now"])
+def test_an_onset_is_a_number(onset):
+    with pytest.raises(pfn.OptionError, match="onset must be a number >= 0"):
+        isolated_templates({60: Sound(note(60, 1.0, RATE), RATE)}, pitches=(60,), onset=onset)
 
 
 def test_templates_that_come_with_the_package():

@@ -57,6 +57,11 @@ def test_drums_have_a_row_each():
     assert [label.get_text() for label in picture.axes[0].get_yticklabels()] == ["60", "64"]
 
 
+def test_outlines_of_true_hits_are_seen_where_the_drum_sounds():
+    picture = plots.piano_roll(heard(drums=True), [Note(0.2, 0.8, 60)])
+    assert [len(drawn.get_path_effects()) for drawn in picture.axes[0].collections] == [0, 1]
+
+
 def test_a_part_of_it_and_files(tmp_path):
     picture = plots.piano_roll(heard(), start=0.5, duration=0.5)
     assert picture.axes[0].get_xlim() == (0.5, 1.0)
@@ -92,6 +97,12 @@ def test_parts_that_are_not_there():
 
 def test_no_notes():
     assert "<svg" in plots.piano_roll(heard(notes=())).svg()
+
+
+@pytest.mark.parametrize("truth", [3, "tune.mid", [1], [(0, 1)]])
+def test_true_notes_that_are_none(truth):
+    with pytest.raises(pfn.DataError, match="truth: expected"):
+        plots.piano_roll(heard(), truth)
 
 
 def test_only_transcriptions():
