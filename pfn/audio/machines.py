@@ -26,8 +26,8 @@ NOISES = 6
 EQUALISE, ADAPT, EXPLAIN = (10, 10), 8, 10
 """Sweeps: up to each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
 
-SHARE = 0.0125
-"""Of the loudness: what a note has at least. In music nearly all have more than 0.02, in noise none more than 0.01."""
+SHARE = 0.025
+"""Of the loudness: what a note has at least. From 0.03 on notes of music are lost, below 0.02 noise has some."""
 
 AGAIN = 6
 """Slices between two strokes of a key, each spread over two either side: an eighth of a second at least."""

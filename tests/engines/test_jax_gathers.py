@@ -46,7 +46,9 @@ def test_inner_products_in_turns(seed: int, at_a_time: int, monkeypatch: pytest.
     monkeypatch.setattr(jax_gathers, "AT_A_TIME", at_a_time)
     W, rng = matrix(seed), np.random.default_rng(seed)
     A, S = (jax.numpy.asarray(rng.random((rows, 9)), "float32") for rows in W.shape)
-    np.testing.assert_allclose(inner_products(make_pattern(W), A, S), (A @ S.T)[W.nonzero()], rtol=1e-5)
+    np.testing.assert_allclose(
+        inner_products(make_pattern(W), A, S), (np.asarray(A) @ np.asarray(S).T)[W.nonzero()], rtol=1e-5
+    )
 
 
 def test_inner_products_of_nothing() -> None:
