@@ -91,5 +91,5 @@ def rows_of(times: dict[str, float], base: str) -> dict[str, tuple[str, str]]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     main(parser.parse_args().rounds)
