@@ -1,7 +1,8 @@
 """How many notes of real piano recordings are found, with templates of another piano and with learned ones?
 
 Note onset F at 50 ms, offsets ignored, by mir_eval, over stretches of every piece, and the first seconds of other
-pianos; one setting for all. The settings were chosen on the first 30 s of the pieces. Plain NMF has the same templates,
+pianos; one setting for all. Thresholds were chosen on the first 30 s of the pieces; the numbers of sweeps and how soon
+a key may be struck again on their first minute and on the other pianos. Plain NMF has the same templates,
 bands, noise, 80 sweeps and reading of notes, with the threshold of the note machines and with that of THRESHOLDS that
 is best for it there.
 """

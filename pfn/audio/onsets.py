@@ -90,6 +90,7 @@ def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
     summed = uniform_filter1d(activity, size, mode="constant") * size + TIE * activity
     largest = maximum_filter1d(summed, 2 * reading.apart + 1, mode="constant")
     columns = np.flatnonzero((summed >= largest) & (summed > 0))
+    columns = columns[np.diff(columns, prepend=-2) > 1]  # of equal ones side by side the first
     around = uniform_filter1d(summed, 2 * reading.wide + 1, mode="nearest") if reading.wide else np.zeros_like(summed)
     return Maxima(columns, summed[columns].astype(float), around[columns])
 
