@@ -11,7 +11,7 @@ import numpy as np
 
 import pfn
 from pfn.audio.bands import Bands, triangles
-from pfn.audio.listeners import Heard, Watch, ringing
+from pfn.audio.listeners import Heard, Watch, ringing, whole
 from pfn.audio.onsets import Reading
 from pfn.audio.templates import check_spectra
 from pfn.errors import FileError
@@ -141,9 +141,9 @@ class Drums:
         data, method = {"spectrum": spectra}, pfn.Substitute(acceleration=None)
         flat = np.full((len(self.pitches) + 1, spectra.shape[1]), spectra.mean())
         options: dict[str, Any] = {"method": method, "progress": False, "engine": "numpy"}
-        first = pfn.infer(network, data, initial={"hit": flat}, iterations=LISTEN, **options)
+        first = whole(pfn.infer(network, data, initial={"hit": flat}, iterations=LISTEN, **options))
         watch(LISTEN, max(first.rmse.values()))
-        found = pfn.learn(network, data, initial={"hit": first["hit"]}, iterations=ADAPT, **options)
+        found = whole(pfn.learn(network, data, initial={"hit": first["hit"]}, iterations=ADAPT, **options))
         watch(self.sweeps, max(found.rmse.values()))
         hits = found["hit"][:-1]
         return Heard(hits, ringing(hits, SLICES))

@@ -7,6 +7,7 @@ import numpy as np
 
 from pfn.audio.bands import Bands
 from pfn.audio.onsets import Reading
+from pfn.solve import Result
 
 Watch = Callable[[int, float], None]
 """Told how many sweeps are done, and the error then."""
@@ -17,6 +18,13 @@ class Heard(NamedTuple):
 
     begins: np.ndarray
     sounds: np.ndarray
+
+
+def whole(result: Result) -> Result:
+    """The result of a run that others follow, unless Ctrl-C ended it: then they must not."""
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
 
 
 def delayed(values: np.ndarray, slices: int) -> np.ndarray:

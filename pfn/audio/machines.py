@@ -12,7 +12,7 @@ from scipy.signal.windows import hann
 
 import pfn
 from pfn.audio.bands import Bands, note_bands
-from pfn.audio.listeners import Heard, Watch, ringing
+from pfn.audio.listeners import Heard, Watch, ringing, whole
 from pfn.audio.onsets import Reading, events
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates
 from pfn.network import t
@@ -134,13 +134,13 @@ class NoteMachines:
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Which paths explain the spectra best, by an equaliser and templates that adapt to what is heard."""
         data, start = {"spectrum": spectra}, flat_start(spectra, len(self.pitches))
-        found = equalised(self.templates, data, start, EQUALISE)
+        found = whole(equalised(self.templates, data, start, EQUALISE))
         watch(sum(EQUALISE), max(found.rmse.values()))
         strength, gains = self._strength(found["on"], spectra), found["equaliser"].diagonal()
         network = note_machines(self.templates, equaliser=gains, strength=strength)
         method = pfn.Substitute(learn_at={p: range(ADAPT) for p in network.parameters if p.learn})
         start = {name: found[name] for name in start}
-        found = pfn.learn(network, data, method=method, initial=start, iterations=ADAPT + EXPLAIN, **OPTIONS)
+        found = whole(pfn.learn(network, data, method=method, initial=start, iterations=ADAPT + EXPLAIN, **OPTIONS))
         watch(self.sweeps, max(found.rmse.values()))
         return Heard(found["on"], ringing(found["on"], ATTACK) + found["fading"])
 

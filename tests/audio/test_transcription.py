@@ -1,3 +1,4 @@
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from pfn.audio import Heard, NoteTemplates, Sound, isolated_templates, load_temp
 from pfn.audio.onsets import Events
 from pfn.audio.recordings import open_recording
 from pfn.audio.transcription import releases
+from pfn.engines.substituted import SubstitutedRun
 from tests.audio.notes import melody, note
 
 RATE = 16_000
@@ -154,6 +156,22 @@ class Counter:
         self.longest = max(self.longest, spectra.shape[1])
         rises = np.maximum(np.diff(spectra.sum(axis=0), prepend=0.0), 0)[None]
         return Heard(rises, rises)
+
+
+@pytest.mark.parametrize("model", ["piano", "drums"])
+def test_ctrl_c_ends_it_although_more_runs_would_follow(model, monkeypatch):
+    sweeps, advance = [], SubstitutedRun.advance
+
+    def press(run, stretch):
+        if not sweeps:
+            signal.raise_signal(signal.SIGINT)
+        sweeps.append(stretch)
+        return advance(run, stretch)
+
+    monkeypatch.setattr(SubstitutedRun, "advance", press)
+    with pytest.raises(KeyboardInterrupt):
+        transcribe(melody([60]), sample_rate=RATE, model=model)
+    assert len(sweeps) <= 2
 
 
 def test_long_recordings_are_heard_in_windows_that_fit_together():
