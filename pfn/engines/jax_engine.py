@@ -18,7 +18,7 @@ from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
 from pfn.engines.stretch import STALL_SWEEPS, Stretch
 from pfn.errors import OptionError
-from pfn.updates.momentum import FLOORS
+from pfn.updates.momentum import FLOOR
 
 # At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
 MOST_SWEEPS, SECONDS = 512, 0.1
@@ -164,7 +164,7 @@ class JaxRun:
         """Everything that the next sweep depends on: values now and, with momentum, z from before the last sweep."""
         # z is lifted to the floor here, as the NumPy engine keeps it
         now, previous = ({n: self._devices.fetched(a) for n, a in arrays.items()} for arrays in self._state)
-        before = {name: np.maximum(array, FLOORS[array.dtype]) for name, array in previous.items()}
+        before = {name: np.maximum(array, array.dtype.type(FLOOR)) for name, array in previous.items()}
         return save({"now": now, "before": before}, self._layout)
 
     def load_state(self, saved: Mapping[str, np.ndarray]) -> None:

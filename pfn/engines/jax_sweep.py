@@ -43,12 +43,12 @@ class Sweep:
         rhythms = {matrix.name: matrix.every for matrix in self._plan.matrices if matrix.every > 1}
         moved, middle = {}, {}
         for name, now in values.items():
-            lowest = jnp.asarray(momentum.FLOORS[now.dtype], now.dtype)
+            lowest = jnp.asarray(momentum.FLOOR, now.dtype)
             lifted, floor = jnp.maximum(previous[name], lowest), jnp.where(movable[name], lowest, 0)
             further = momentum.extrapolated(now, lifted, beta.astype(now.dtype), floor, xp=ARRAYS)
             due = number % rhythms[name] == 0 if name in rhythms else True
             moved[name] = jnp.where(due, further, now) if name in rhythms else further
-            midway = momentum.midway(now, further, lowest, xp=ARRAYS)
+            midway = momentum.midway(now, further, xp=ARRAYS)
             middle[name] = jnp.where(due, midway, previous[name]) if name in rhythms else midway
         return moved, middle
 

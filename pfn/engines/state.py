@@ -57,7 +57,9 @@ class State:
         Values that are zero now stay zero from now on.
         """
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
-        np.maximum(self.flat, momentum.FLOORS[self.flat.dtype], out=previous)  # what rests at first has not changed yet
+        np.maximum(
+            self.flat, self.flat.dtype.type(momentum.FLOOR), out=previous
+        )  # what rests at first has not changed yet
         shares = spans(self.flat.size, self._threads.for_pass(self.flat.size))
         self._shares = [self._chunks(share, previous) for share in shares]
         return previous
@@ -85,7 +87,7 @@ class State:
     @staticmethod
     def _lowest(values: np.ndarray) -> np.ndarray:
         """What values are lifted to; zeros of the start stay zero (fixed zeros of W, unused slots)."""
-        floor = np.asarray(momentum.FLOORS[values.dtype], dtype=values.dtype)
+        floor = np.asarray(momentum.FLOOR, dtype=values.dtype)
         return floor if values.all() else np.where(values == 0, values.dtype.type(0), floor)
 
 

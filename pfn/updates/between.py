@@ -11,7 +11,9 @@ import numpy as np
 from scipy.special import wrightomega
 
 from pfn.updates.divergence import Array, Divergence
-from pfn.updates.momentum import FLOORS
+
+# No entry becomes smaller.
+SMALLEST = {np.dtype(np.float64): 1e-100, np.dtype(np.float32): 1e-30}
 
 # Newton steps from a bracket of width ε; most entries need two, those near ε some more.
 NEWTON_STEPS = 5
@@ -54,7 +56,7 @@ def _root(a: Array, c: Array, N: Array, epsilon: float) -> Array:
 
     Without ε it is Wright's omega function; that point is right of the root, and the two below are left of it.
     """
-    low = FLOORS[a.dtype]
+    low = SMALLEST[a.dtype]
     right = np.maximum(np.exp(wrightomega(np.log(np.maximum(a, low) / N) + c / N) - c / N), low)
     left = np.minimum(a / np.maximum(N * np.log(right + epsilon) + c, low), right)
     x = np.maximum(left, np.exp(np.minimum(-c / N, np.log(right))) - epsilon)
