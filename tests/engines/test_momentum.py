@@ -43,8 +43,9 @@ def on_each(function: Callable[..., Array], *arguments: Any) -> Any:
 
 
 def extrapolated(strength: float, now: Array, middle: Array, fixed: Array) -> Array:
-    change = np.clip(2 * strength * (now / np.maximum(middle, FLOOR) - 1), -0.1, 1)
-    return np.where(fixed, 0.0, np.maximum(now * (1 + change), FLOOR))
+    change = np.clip(2 * strength * (now / np.maximum(middle, FLOOR) - 1), -0.3, 1)
+    least = np.maximum(0.95 * np.minimum(now, 0.003), FLOOR)
+    return np.where(fixed, 0.0, np.maximum(now * (1 + change), least))
 
 
 def total_divergence(network: pfn.Network, values: Values) -> float:

@@ -19,8 +19,9 @@ def relative_error(found, X):
     return np.linalg.norm(found - X) / np.linalg.norm(X)
 
 
-def share_above_one_percent(values):
-    return (values > 0.01 * values.max()).mean()
+def share_above_mean(values):
+    """Small where few values have most of the sum; one that is much larger than all others hardly matters."""
+    return (values > values.mean()).mean()
 
 
 def test_network_of_the_paper():
@@ -197,8 +198,9 @@ def test_activations_become_sparser_towards_the_top():
     X = spectrogram(melody(tune * 3), rate=RATE, window=512, hop=193, bins=128, peak=1.0).magnitude
     network = spectrogram_hierarchy(128, (16, 12, 12), (4, 4, 3), (1, 4, 16))
     result = pfn.learn(network, {"x1": X}, iterations=150, seed=0, method=pfn.Propagate(start="levels"))
-    shares = [share_above_one_percent(result[name]) for name in ("x2", "x3", "x4")]
-    assert shares[0] > shares[1] > shares[2]
+    shares = [share_above_mean(result[name]) for name in ("x2", "x3", "x4")]
+    assert shares[1] < 0.7 * shares[0]
+    assert shares[2] < 0.7 * shares[1]
     assert relative_error(top_down(result, 4), X) < 0.25
 
 
@@ -210,8 +212,9 @@ def test_recording_of_the_paper_s_piece():
     method = pfn.Propagate(start="levels")
     result = pfn.learn(network, {"x1": X}, method=method, iterations=60, seed=0, dtype="float32")
     assert relative_error(top_down(result, 4), X) <= 0.156
-    shares = [share_above_one_percent(result[name]) for name in ("x2", "x3", "x4")]
-    assert shares[0] > shares[1] > shares[2]  # how much larger depends on the seed
+    shares = [share_above_mean(result[name]) for name in ("x2", "x3", "x4")]
+    assert shares[1] < 0.6 * shares[0]
+    assert shares[2] < 0.6 * shares[1]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ def moved(now: Array, middle: Array, beta: float, floor: Any) -> Array:
 
 
 def formula(now: float, middle: float, beta: float, floor: float) -> float:
-    """x̂ = max(x · (1 + clip(2β · (x / max(z, 1e-12) − 1), −0.1, 1)), floor)."""
+    """x̂ = max(x · (1 + clip(2β · (x / max(z, 1e-12) − 1), −0.3, 1)), 0.95 · min(x, 0.003), floor)."""
     change = 2 * beta * (now / max(middle, 1e-12) - 1)
-    return max(now * (1 + min(max(change, -0.1), 1)), floor)
+    return max(now * (1 + min(max(change, -0.3), 1)), 0.95 * min(now, 0.003), floor)
 
 
 @given(history=histories(), beta=BETAS)
@@ -87,9 +87,9 @@ def test_zero_is_lifted_to_the_floor(dtype: str) -> None:
 
 @BOTH
 def test_the_largest_steps(dtype: str) -> None:
-    now = np.array([1.0, 1.0, 1.0], dtype)
-    middle = np.array([1e-30, 1e20, 1 / 1.1], dtype)
-    np.testing.assert_allclose(moved(now, middle, 0.5, 0.0), [2, 0.9, 1.1], rtol=1e-6)
+    now = np.array([1.0, 1.0, 1.0, 4e-3, 2e-3], dtype)
+    middle = np.array([1e-30, 1e20, 1 / 1.1, 1.0, 1.0], dtype)
+    np.testing.assert_allclose(moved(now, middle, 0.5, 0.0), [2, 0.7, 1.1, 2.85e-3, 1.9e-3], rtol=1e-6)
 
 
 @BOTH
@@ -103,7 +103,8 @@ def test_long_arrays() -> None:
     rng = np.random.default_rng(0)
     now, middle = rng.random(40_005), rng.random(40_005)
     floor = rng.choice([0.0, 0.5], now.size)
-    wanted = np.maximum(now * (1 + np.clip(1.2 * (now / middle - 1), -0.1, 1)), floor)
+    least = np.maximum(0.95 * np.minimum(now, 0.003), floor)
+    wanted = np.maximum(now * (1 + np.clip(1.2 * (now / middle - 1), -0.3, 1)), least)
     np.testing.assert_allclose(moved(now, middle, 0.6, floor), wanted, rtol=1e-14)
 
 
