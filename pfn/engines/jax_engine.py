@@ -107,7 +107,7 @@ class JaxRun:
             count=np.int32(stretch.count),
             steps=np.int64(stretch.steps),
             past=past,
-            before=np.float64(stretch.before),
+            lowest=np.float64(stretch.lowest),
             sparseness=sparseness,
             changed=changed,
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),

@@ -37,8 +37,8 @@ class Control(NamedTuple):
     first: Any
     count: Any
     steps: Any
+    lowest: Any
     past: Any  # the divergence after each of the last STALL_SWEEPS sweeps, NaN where there was none
-    before: Any
     sparseness: Any  # by sweep and smoothed equation
     changed: Any  # by sweep, whether it is another than in the sweep before
     tolerance: Any
@@ -53,7 +53,7 @@ class _Loop(NamedTuple):
     done: Array
     state: State
     steps: Array
-    before: Array
+    lowest: Array
     errors: Array  # by sweep: the RMSE of every equation, the divergence, the squared error
     met: Array  # whether a criterion to stop is met
     fresh: Values  # W S of every equation, where the next sweep begins with these values
@@ -74,7 +74,7 @@ class _Sweeps:
         kept = State(self._pack(state.values), self._pack(state.previous) if plan.accelerated else {})
         room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
         fresh = {} if plan.accelerated else self._sweep.reconstructions(state.values)
-        return _Loop(jnp.int32(0), kept, control.steps, control.before, room, met=jnp.bool_(0), fresh=fresh)
+        return _Loop(jnp.int32(0), kept, control.steps, control.lowest, room, met=jnp.bool_(0), fresh=fresh)
 
     def one(self, loop: _Loop, due: Any) -> _Loop:
         """The next, with momentum before it and errors after it where that is due."""
@@ -88,9 +88,9 @@ class _Sweeps:
         values = self._devices.kept(values, plan.changing)
         found = _errors(sweep, values, R, due)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
-        steps = steps_after(loop.steps, loop.before, now := found[-2], control.changed[loop.done])
+        steps, lowest = steps_after(loop.steps, loop.lowest, found[-2], control.changed[loop.done], xp=jnp)
         new = State(self._pack(values), previous)
-        return _Loop(loop.done + 1, new, steps, now, errors, loop.met, {} if plan.accelerated else R)
+        return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, {} if plan.accelerated else R)
 
     def end(self, loop: _Loop) -> State:
         """After the last."""

@@ -57,9 +57,8 @@ class State:
         Values that are zero now stay zero from now on.
         """
         previous = self.previous = aligned(self.flat.size, self.flat.dtype)
-        np.maximum(
-            self.flat, self.flat.dtype.type(momentum.FLOOR), out=previous
-        )  # what rests at first has not changed yet
+        floor = self.flat.dtype.type(momentum.FLOOR)
+        np.maximum(self.flat, floor, out=previous)  # what rests at first has not changed yet
         shares = spans(self.flat.size, self._threads.for_pass(self.flat.size))
         self._shares = [self._chunks(share, previous) for share in shares]
         return previous

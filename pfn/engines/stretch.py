@@ -16,6 +16,7 @@ class Stretch:
     count: int
     sparseness: Callable[[int], Mapping[str, float]]  # by equation, for the number of a sweep
     steps: int  # sweeps since the momentum began or the divergence rose
+    lowest: float  # the lowest divergence in them
     past: Sequence[float]  # the divergence after every sweep so far, NaN where it was not measured
     tolerance: float | None = None
     stall: float | None = None
@@ -30,11 +31,6 @@ class Stretch:
     def changed(self, number: int) -> bool:
         """Whether the sparseness in a sweep is another than in the one before."""
         return number > 0 and self.sparseness(number) != self.sparseness(number - 1)
-
-    @property
-    def before(self) -> float:
-        """The divergence that the first of these sweeps finds."""
-        return self.past[-1] if self.past else float("inf")
 
 
 def stalled(stall: Any, before: Any, now: Any) -> Any:

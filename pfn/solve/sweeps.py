@@ -80,6 +80,7 @@ class Sweeps:
         self.values = Values(request, engine)
         self.recorder = Recorder(self.names)
         self.steps = 0  # sweeps since the momentum began or the divergence rose
+        self.lowest = float("inf")  # the lowest divergence in them
         self.done = 0
         self.past: list[float] = []  # the divergence after every sweep, NaN where it was not measured
         self.errors: Errors | None = None  # after the last sweep, if they were measured
@@ -130,11 +131,11 @@ class Sweeps:
             stretch = self._stretch()
             found = self.engine.advance(stretch)
         for errors in found:
-            before = self.past[-1] if self.past else float("inf")
             # an engine may have measured them for itself, or for the bar: criteria and history do not depend on that
             self.errors = errors if stretch.measured(self.done) else None
             self.past.append(errors.divergence if errors else float("nan"))
-            self.steps = steps_after(self.steps, before, self.past[-1], stretch.changed(self.done))
+            risen = steps_after(self.steps, self.lowest, self.past[-1], stretch.changed(self.done))
+            self.steps, self.lowest = int(risen[0]), float(risen[1])
             if errors:
                 self._check_finite(errors)
             if self.errors:
@@ -154,6 +155,7 @@ class Sweeps:
             count=min(pace, *(end - self.done for end in ends if end > self.done)),
             sparseness=self.sparseness,
             steps=self.steps,
+            lowest=self.lowest,
             past=self.past,
             tolerance=request.tolerance,
             stall=request.stall,
@@ -205,6 +207,7 @@ class Sweeps:
         return self.engine.save_state() | {
             "done": np.array([self.done]),
             "steps": np.array([self.steps]),
+            "lowest": np.array([self.lowest]),
             "errors": np.array([self.errors.divergence, self.errors.squared]),
             "iterations": history.iterations,
             "divergence": history.divergence,
@@ -214,7 +217,7 @@ class Sweeps:
     def _resume(self) -> None:
         saved = self.checkpoint.read()
         self.engine.load_state(saved)
-        self.done, self.steps = int(saved["done"][0]), int(saved["steps"][0])
+        self.done, self.steps, self.lowest = int(saved["done"][0]), int(saved["steps"][0]), float(saved["lowest"][0])
         self.resumed()
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))

@@ -146,14 +146,13 @@ class Window:
         return {name: float(chosen.get(name, 0.0) if isinstance(chosen, Mapping) else chosen) for name in names}  # type: ignore[arg-type]  # ramps were refused
 
     def _sweep(self, run: WindowRun) -> None:
-        sparseness, past = self._sparseness(), [float("inf")]
+        sparseness, lowest = self._sparseness(), float("inf")
         with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
             for number in range(self._sweeps):
-                stretch = Stretch(first=number, count=1, sparseness=lambda _: sparseness, steps=self._steps, past=past)
+                stretch = Stretch(number, 1, lambda _: sparseness, steps=self._steps, lowest=lowest, past=())
                 errors = run.advance(stretch)[-1]
                 assert errors is not None  # measured after every sweep
-                self._steps = steps_after(self._steps, past[-1], errors.divergence)
-                past.append(errors.divergence)
+                self._steps, lowest = steps_after(self._steps, lowest, errors.divergence)
                 rmse = errors.rmse
         for name, error in rmse.items():
             if not isfinite(error):

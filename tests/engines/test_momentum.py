@@ -16,22 +16,21 @@ FLOOR = 1e-12
 
 
 def accelerated(network: pfn.Network, data: Values, initial: Values, sweeps: int) -> dict[str, Any]:
-    """x̂ from the change since midway between x and x̂, a plain sweep from x̂, k to zero if the divergence rises by 0.001.
+    """x̂ from the change since midway between x and x̂, a plain sweep from x̂, k to zero if it is 0.001 above the lowest.
 
     Variables are lists, one array for every sequence.
     """
     values = oracle.sweep_sequences(network, data, initial, 0)
     moving = [v.name for v in network.variables] + [p.name for p in network.parameters if p.learn]
     fixed = {name: on_each(lambda now: now == 0, values[name]) for name in moving}
-    middle, before, k = values, None, 0
+    middle, lowest, k = values, np.inf, 0
     for _ in range(sweeps):
         momentum = partial(extrapolated, k / (k + 6))
         moved = values | {name: on_each(momentum, values[name], middle[name], fixed[name]) for name in moving}
         middle = {name: on_each(lambda x, further: (x + further) / 2, values[name], moved[name]) for name in moving}
         values = oracle.sweep_sequences(network, data, moved, 1)
         now = total_divergence(network, values)
-        k = 0 if before is not None and now > 1.001 * before else k + 1
-        before = now
+        k, lowest = (0, now) if now > 1.001 * lowest else (k + 1, min(now, lowest))
     return values
 
 

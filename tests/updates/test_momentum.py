@@ -110,3 +110,28 @@ def test_long_arrays() -> None:
 
 def test_the_strength_grows_with_the_sweeps() -> None:
     assert [momentum.strength(steps) for steps in (0, 2, 6, 18)] == [0, 1 / 4, 1 / 2, 3 / 4]
+
+
+def counted(divergences: list[float], changed: tuple[int, ...] = ()) -> list[int]:
+    """The sweeps without a rise, after each of these divergences."""
+    steps, lowest, found = 0, np.inf, []
+    for number, now in enumerate(divergences):
+        steps, lowest = momentum.steps_after(steps, lowest, now, number in changed)
+        found.append(int(steps))
+    return found
+
+
+def test_small_rises_add_up() -> None:
+    assert counted([2, 1, 1.0005, 1.0009, 1.0014, 1.0018, 1.0023, 1.0028]) == [1, 2, 3, 4, 0, 1, 2, 0]
+
+
+def test_a_small_rise_does_not_count_after_a_fall() -> None:
+    assert counted([1, 1.0008, 0.99, 0.9908, 0.98, 0.9808]) == [1, 2, 3, 4, 5, 6]
+
+
+def test_rises_with_the_sparseness_do_not_count_and_others_count_from_there() -> None:
+    assert counted([1, 1.5, 1.5005, 1.503], changed=(1,)) == [1, 2, 3, 0]
+
+
+def test_what_is_no_number_has_risen() -> None:
+    assert counted([1, np.nan, 1]) == [1, 0, 0]
