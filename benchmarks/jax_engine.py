@@ -17,7 +17,7 @@ import scipy.sparse
 import pfn
 from benchmarks.plain_numpy import PlainRun
 from benchmarks.side_by_side import alternate, table
-from pfn.engines.jax_gathers import GATHER_COST, gathered, make_pattern, product
+from pfn.updates.jax_gathers import GATHER_COST, gathered, make_pattern, product
 from tests.networks import hierarchy, tracking, tracking_scene
 
 BINS, SLICES, SIZES, CHILDREN, SEPARATIONS = 512, 622, (50, 40, 40), 4, (1, 4, 16)

@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines.fixed import observed_values
-from pfn.engines.jax_gathers import SparsePattern, make_pattern
 from pfn.engines.jax_plan import Block, Equation, Plan
 from pfn.engines.layout import Layout
 from pfn.engines.means import Counts, count_copies
@@ -15,6 +14,7 @@ from pfn.engines.problem import Problem, Pull, dense, pulls
 from pfn.engines.slots import fill
 from pfn.engines.windows import positions
 from pfn.network import Factorization
+from pfn.updates.jax_gathers import SparsePattern, make_pattern
 
 
 class Observed(NamedTuple):

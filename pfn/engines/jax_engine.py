@@ -12,13 +12,14 @@ from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
 from pfn.engines.jax_devices import Devices, check_devices, has_accelerator, numbers
 from pfn.engines.jax_loop import UNMEASURED, Control, State, advance, fit_levels, statistics
-from pfn.engines.jax_plan import make_plan, padded
+from pfn.engines.jax_plan import make_plan
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
 from pfn.engines.stretch import STALL_SWEEPS, Stretch
 from pfn.errors import OptionError
 from pfn.updates.momentum import FLOOR
+from pfn.updates.padding import padded
 
 # At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
 MOST_SWEEPS, SECONDS = 512, 0.1

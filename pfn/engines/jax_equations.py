@@ -7,11 +7,11 @@ import jax.numpy as jnp
 
 from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_gathers import SparsePattern, inner_products, product, sums
 from pfn.engines.jax_plan import Block, Equation, Matrix, Plan
 from pfn.engines.jax_windows import window_sums
 from pfn.network import Slice, Window
 from pfn.updates import factor, smooth
+from pfn.updates.jax_gathers import SparsePattern, inner_products, product, sums
 
 Values = Mapping[str, Array]  # of the variables that change, and of the learned matrices
 

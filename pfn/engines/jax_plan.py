@@ -13,28 +13,15 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 
 from pfn.compiler import Step
-from pfn.engines.jax_gathers import gathers_pay
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit, make_units
 from pfn.engines.problem import Problem
 from pfn.network import Factorization, Network, Slice, Window
 from pfn.updates import Divergence
-
-# Sizes are multiples of this: what vector instructions like.
-SMALLEST_STEP = 8
+from pfn.updates.jax_gathers import gathers_pay
 
 # Equations of a level with up to so many entries are merged: then a call costs more than its arithmetic.
 MERGED_ENTRIES = 1 << 15
-
-
-def padded(slots: int, devices: int = 1) -> int:
-    """The next of eight sizes per doubling: at most an eighth is added, but for small ones. As many on every device.
-
-    >>> [padded(slots) for slots in (0, 26, 622, 640, 65_000)]
-    [8, 32, 640, 640, 65536]
-    """
-    step = max(SMALLEST_STEP, 1 << max(slots.bit_length() - 4, 0))
-    return devices * -(-max(1, -(-slots // step)) * step // devices)
 
 
 class Block(NamedTuple):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines.jax_arrays import Array
+Array = jax.Array
 
 # So many gathers are written out one after the other; rows with more entries are worked on in turns.
 WRITTEN_OUT = 32

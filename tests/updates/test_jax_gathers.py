@@ -6,8 +6,8 @@ import scipy.sparse
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
-from pfn.engines import jax_gathers  # noqa: E402
-from pfn.engines.jax_gathers import (  # noqa: E402
+from pfn.updates import jax_gathers  # noqa: E402
+from pfn.updates.jax_gathers import (  # noqa: E402
     WRITTEN_OUT,
     gathered,
     gathers_pay,
