@@ -7,10 +7,13 @@ A sweep projects on both, all times side by side, and is drawn back to an anchor
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
+from pfn.exact.copies import Span
 from pfn.exact.planes import Plane
 
 # When the anchor is moved (found on the paper's tracker and on random scenes): the distance between the two sets has
@@ -24,8 +27,8 @@ class Projection(Protocol):
     def residual(self, copies: Any) -> Any:
         """X − W H, of X stacked on H."""
 
-    def multipliers(self, residual: Any) -> Any:
-        """λ = (I + W Wᵀ)⁻¹ (X − W H)."""
+    def multipliers(self, residual: Any, near: Any, /) -> Any:
+        """λ = (I + W Wᵀ)⁻¹ (X − W H), and where it is near to."""
 
     def lifted(self, multipliers: Any) -> Any:
         """λ stacked on −Wᵀ λ."""
@@ -52,9 +55,17 @@ class Agreement:
     """The set of copies that agree: each is the entry that it is a copy of."""
 
     source: np.ndarray  # where the entry of every copy lies
-    mean: Any  # the sparse matrix that takes copies to the means of those of every entry
     known: np.ndarray  # by entry, the observation or NaN
     shapes: Sequence[tuple[int, int]]  # of the copies of every equation
+    spans: Sequence[Span]  # of the variables among the entries; one more entry, the last, is zero
+
+    @cached_property
+    def mean(self) -> Any:
+        """The sparse matrix that takes copies to the means of those of every entry; zero where there are none."""
+        shape = (self.known.size, self.source.size)
+        counts = np.maximum(np.bincount(self.source, minlength=shape[0]), 1)
+        shares = (1 / counts).astype(self.known.dtype)[self.source]
+        return sp.csr_array(sp.csc_array((shares, self.source, np.arange(shape[1] + 1)), shape))
 
     def entries(self, copies: Any) -> Any:
         """y: the mean of the copies, zero where that is negative, the observation where there is one."""
@@ -91,13 +102,15 @@ def sweep(agreement: Any, planes: Sequence[Projection], state: State, xp: Any = 
     """Project on both sets and go on from there: w ← weight · (w + 2 d) + (1 − weight) · anchor.
 
     d = P(2 y − w) − y, where P takes the copies of every equation to its plane. The residuals of w need no product:
-    they follow from those before.
+    they follow from those before. As d tends to zero, λ tends to what y − w is at the children.
     """
+    apart = state.agreed - state.copies
+    parts = split(apart, agreement.shapes)
     lifted = [
-        plane.lifted(plane.multipliers(2 * error - residual)).ravel()
-        for plane, error, residual in zip(planes, state.errors, state.residuals, strict=True)
+        plane.lifted(plane.multipliers(2 * error - residual, part[: len(error)])).ravel()
+        for plane, error, residual, part in zip(planes, state.errors, state.residuals, parts, strict=True)
     ]
-    d = state.agreed - state.copies - xp.concatenate(lifted)
+    d = apart - xp.concatenate(lifted)
     steps = xp.asarray(state.steps, dtype=d.dtype)
     weight = (steps + 1) / (steps + 2)
     copies = weight * (state.copies + 2 * d) + (1 - weight) * state.anchor

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pfn.errors import OptionError
 from pfn.exact.consensus import (
     Agreement,
     State,
@@ -21,50 +20,30 @@ from pfn.exact.consensus import (
     saved_form,
     sweep,
 )
+from pfn.exact.padding import Padding
 from pfn.exact.planes import Plane
+from pfn.exact.planes_jax import JaxPlane, make_plane
 
 # At most so many sweeps in one call: then Ctrl-C and the progress bar are looked at.
 PACE = 64
-
-# Matrices and inverses are dense here. Beyond so many entries sparse factors with NumPy are faster and fit in memory.
-MOST_ENTRIES = 1 << 28
-
-
-class JaxPlane(NamedTuple):
-    """W with the inverse of I + W Wᵀ, or of I + Wᵀ W where that is less work: see `Plane`."""
-
-    matrix: Any
-    inverse: Any
-
-    def residual(self, copies: Any) -> Any:
-        """X − W H, of X stacked on H."""
-        rows = self.matrix.shape[0]
-        return copies[:rows] - self.matrix @ copies[rows:]
-
-    def multipliers(self, residual: Any) -> Any:
-        """λ."""
-        if self.inverse.shape[0] == self.matrix.shape[0]:
-            return self.inverse @ residual
-        return residual - self.matrix @ (self.inverse @ (self.matrix.T @ residual))
-
-    def lifted(self, multipliers: Any) -> Any:
-        """What is to be taken off X stacked on H: λ and −Wᵀ λ."""
-        return jnp.concatenate([multipliers, -(self.matrix.T @ multipliers)])
 
 
 class JaxAgreement(NamedTuple):
     """The set of copies that agree; means are sums of gathered copies, which have the same bits in every run."""
 
     source: Any
-    groups: Any  # for every number of copies that entries have: where the copies of each of these entries lie
-    order: Any  # where every entry lies in the groups one after the other
+    groups: Any  # for every number of slices that variables have: where the copies of each of their entries lie
+    counts: Any  # how many copies these are
     known: Any
     shapes: Sequence[tuple[int, int]] = ()
 
     def entries(self, copies: Any) -> Any:
         """y: the mean of the copies, zero where that is negative, the observation where there is one."""
-        means = [copies[group].sum(axis=1) / max(group.shape[1], 1) for group in self.groups]
-        return agreed(jnp.concatenate(means)[self.order], self.known, jnp)
+        means = [
+            copies.at[group].get(mode="fill", fill_value=0).sum(axis=1) / count
+            for group, count in zip(self.groups, self.counts, strict=True)
+        ]
+        return agreed(jnp.concatenate([*means, jnp.zeros(1, copies.dtype)]), self.known, jnp)
 
     def copies(self, entries: Any) -> Any:
         """As many copies as there are of every entry."""
@@ -106,19 +85,20 @@ class JaxIteration:
     def __init__(self, agreement: Agreement, planes: Sequence[Plane], counts: Sequence[np.ndarray]) -> None:
         """`counts` says how often every column of every equation counts in its error."""
         dtype = agreement.known.dtype
+        self._padding = Padding(agreement.spans, agreement.shapes)
         with _numbers():
             self._data: Data | None = jax.device_put(
                 Data(
-                    _gathered(agreement),
-                    [JaxPlane(*_dense(plane)) for plane in planes],
-                    [count.astype(dtype) for count in counts],
+                    _padded(agreement, self._padding),
+                    [make_plane(plane, width) for plane, width in zip(planes, self._padding.widths, strict=True)],
+                    [count.astype(dtype) for count in self._padding.columns(counts)],
                 )
             )
 
     def begin(self, entries: np.ndarray) -> None:
         """Start with copies of these entries."""
         with _numbers():
-            self.state: State = _begin(self._data, entries)
+            self.state: State = _begin(self._data, self._padding.entries(entries))
 
     def advance(self, count: int, met: np.ndarray) -> list[np.ndarray]:
         """Sweeps up to the first after which no squared error is above `met`; the figures of each."""
@@ -128,16 +108,19 @@ class JaxIteration:
 
     def entries(self) -> np.ndarray:
         """A copy of all entries."""
-        return np.array(self.state.entries)
+        return self._padding.cut_entries(np.asarray(self.state.entries))
 
     def save(self) -> dict[str, np.ndarray]:
         """The state by name."""
-        return saved_form(self.state)
+        return saved_form(self._padding.cut(self.state))
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue with what `save` gave."""
         with _numbers():
-            self.state = jax.device_put(from_saved(self.state, saved))
+            wide = self._padding.widened(from_saved(self._padding.cut(self.state), saved))
+            self.state = jax.tree.map(
+                lambda array, like: jax.device_put(np.asarray(array, like.dtype)), wide, self.state
+            )
 
     def close(self) -> None:
         """Keep the entries only."""
@@ -145,28 +128,9 @@ class JaxIteration:
         self._data = None
 
 
-def _gathered(agreement: Agreement) -> JaxAgreement:
-    mean = agreement.mean
-    numbers = np.diff(mean.indptr)
-    groups = [
-        mean.indices[np.repeat(numbers == number, numbers)].reshape(-1, number).astype(np.int32)
-        if number
-        else np.zeros((int((numbers == 0).sum()), 0), np.int32)
-        for number in np.unique(numbers)
-    ]
-    order = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
-    return JaxAgreement(agreement.source.astype(np.int32), groups, order.astype(np.int32), agreement.known)
-
-
-def _dense(plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-    rows, parents = plane.shape
-    entries = rows * parents + min(rows, parents) ** 2
-    if entries > MOST_ENTRIES:
-        raise OptionError(
-            f"Consensus: engine='jax' works with dense matrices of at most {MOST_ENTRIES:,} entries, found an equation "
-            f"of {rows} × {parents}, whose matrices have {entries:,}. Use engine='numpy', which keeps them sparse."
-        )
-    return plane.dense()
+def _padded(agreement: Agreement, padding: Padding) -> JaxAgreement:
+    known, tables = padding.entries(agreement.known), padding.tables(agreement.source)
+    return JaxAgreement(tables.source, tables.copies, [count.astype(known.dtype) for count in tables.counts], known)
 
 
 @jax.jit

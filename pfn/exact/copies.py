@@ -5,12 +5,12 @@ of copies for every time at which it holds: of its children, and below them of i
 column is a copy of one more entry, the last one of y, which is zero.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from pfn.network import Factorization, Network, Slice
 
@@ -26,6 +26,14 @@ class Block(NamedTuple):
         """Where the components at these times lie, in rows; `zero` for times before the first column."""
         rows = self.start + np.arange(self.size)[:, None] * len(self.columns)
         return np.where(times < self.columns.start, zero, rows + (times - self.columns.start))
+
+
+class Span(NamedTuple):
+    """A variable in y: its blocks, one sequence after the other."""
+
+    size: int
+    columns: int  # in all sequences
+    slices: int  # that equations have of it: no entry has more copies
 
 
 class Copies:
@@ -59,6 +67,15 @@ class Copies:
             for e in self.network.factorizations
         }
 
+    @property
+    def spans(self) -> list[Span]:
+        """What lies in y, but for the zero at its end."""
+        slices = Counter(p.variable.name for e in self.network.factorizations for p in (*e.children, *e.parents))
+        return [
+            Span(v.size, sum(len(block.columns) for block in self.blocks[v.name]), slices[v.name])
+            for v in self.network.variables
+        ]
+
     def _sources(self, equation: Factorization) -> np.ndarray:
         pieces = (*equation.children, *equation.parents)
         return np.vstack([np.hstack(self._of_slice(equation, piece)) for piece in pieces])
@@ -73,10 +90,3 @@ class Copies:
     def source(self) -> np.ndarray:
         """Where in y the entry of every copy lies, one equation after the other, each (rows, columns)."""
         return np.concatenate([self._sources(equation).ravel() for equation in self.network.factorizations])
-
-    def mean(self) -> Any:
-        """The matrix that takes all copies to the mean of those of every entry; zero where there are none."""
-        shape = (self.entries, self.source.size)
-        ones = sp.csc_array((np.ones(shape[1]), self.source, np.arange(shape[1] + 1)), shape)
-        counts = np.bincount(self.source, minlength=self.entries)
-        return sp.csr_array(sp.diags_array(1 / np.maximum(counts, 1)) @ ones)

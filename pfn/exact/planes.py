@@ -24,48 +24,43 @@ class Plane:
     def __init__(self, matrix: Any) -> None:
         """W, dense or CSR."""
         self.shape: tuple[int, int] = matrix.shape
-        self._matrix = matrix
+        self.matrix = matrix
         self._transposed = sp.csr_array(matrix.T) if sp.issparse(matrix) else matrix.T
 
     def residual(self, copies: Any) -> Any:
         """X − W H, of X stacked on H."""
         rows = self.shape[0]
-        return copies[:rows] - self._matrix @ copies[rows:]
+        return copies[:rows] - self.matrix @ copies[rows:]
 
-    def multipliers(self, residual: Any) -> Any:
-        """λ."""
+    def multipliers(self, residual: Any, _near: Any = None, /) -> Any:
+        """λ; where it is near to is of no use here."""
         if self._outer:
             return self._solve(residual)
-        return residual - self._matrix @ self._solve(self._transposed @ residual)
+        return residual - self.matrix @ self._solve(self._transposed @ residual)
 
     def lifted(self, multipliers: Any) -> Any:
         """What is to be taken off X stacked on H: λ and −Wᵀ λ."""
         return np.concatenate([multipliers, -(self._transposed @ multipliers)])
 
-    def dense(self) -> tuple[np.ndarray, np.ndarray]:
-        """W, and the inverse of I + W Wᵀ, or of I + Wᵀ W where that is less work."""
-        return _full(self._matrix), np.linalg.inv(_full(self._gram)).astype(self._matrix.dtype)
-
     @cached_property
     def _outer(self) -> bool:
         """Whether (I + W Wᵀ)⁻¹ is less work than I − W (I + Wᵀ W)⁻¹ Wᵀ, which is the same."""
-        rows, parents = self.shape
-        if not sp.issparse(self._matrix):
-            return rows**2 <= parents**2 + 2 * rows * parents
-        outer, inner = self._matrix @ self._transposed, self._transposed @ self._matrix
-        return bool(outer.nnz <= inner.nnz + 2 * self._matrix.nnz)
+        if not sp.issparse(self.matrix):
+            return outer_is_less(self.shape)
+        outer, inner = self.matrix @ self._transposed, self._transposed @ self.matrix
+        return bool(outer.nnz <= inner.nnz + 2 * self.matrix.nnz)
 
     @cached_property
     def _gram(self) -> Any:
         """I + W Wᵀ or I + Wᵀ W: no eigenvalue is below 1, so that it is solved well in any order."""
-        left, right = (self._matrix, self._transposed) if self._outer else (self._transposed, self._matrix)
+        left, right = (self.matrix, self._transposed) if self._outer else (self._transposed, self.matrix)
         gram = left @ right
         return gram + sp.eye_array(gram.shape[0]) if sp.issparse(gram) else gram + np.eye(gram.shape[0])
 
     @cached_property
     def _solve(self) -> Solve:
         """With sparse factors where they are small against the inverse."""
-        gram, size, dtype = self._gram, self._gram.shape[0], self._matrix.dtype
+        gram, size, dtype = self._gram, self._gram.shape[0], self.matrix.dtype
         if sp.issparse(gram) and FACTOR_COST * gram.nnz < size**2:
             options = {"SymmetricMode": True}
             factors = splu(gram.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
@@ -73,6 +68,12 @@ class Plane:
                 return lambda right: factors.solve(right.astype(float)).astype(dtype)
         inverse = np.linalg.inv(_full(gram)).astype(dtype)
         return lambda right: inverse @ right
+
+
+def outer_is_less(shape: tuple[int, int]) -> bool:
+    """Whether a dense inverse with the rows of W is less work than one with its columns and two products."""
+    rows, parents = shape
+    return rows**2 <= parents**2 + 2 * rows * parents
 
 
 def _full(matrix: Any) -> np.ndarray:

@@ -57,8 +57,7 @@ class ConsensusRun:
         known[-1] = 0.0
         touched = np.bincount(copies.source, minlength=copies.entries) > 0
         self._untouched = ~touched & np.isnan(known)
-        mean = copies.mean().astype(self._request.dtype)
-        return Agreement(copies.source, mean, known, [*copies.shapes.values()])
+        return Agreement(copies.source, known, [*copies.shapes.values()], copies.spans)
 
     def _planes(self) -> list[Plane]:
         return [Plane(self._matrix(equation)) for equation in self._request.network.factorizations]
