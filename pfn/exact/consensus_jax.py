@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
@@ -24,8 +25,11 @@ from pfn.exact.padding import Padding
 from pfn.exact.planes import Plane
 from pfn.exact.planes_jax import JaxPlane, make_plane
 
-# At most so many sweeps in one call: then Ctrl-C and the progress bar are looked at.
-PACE = 64
+# At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
+MOST_SWEEPS, SECONDS = 64, 0.1
+
+# So many in the first call, whose duration is not known yet.
+FIRST_SWEEPS = 16
 
 
 class JaxAgreement(NamedTuple):
@@ -80,7 +84,8 @@ def _numbers() -> Iterator[None]:
 class JaxIteration:
     """A run of sweeps on a device."""
 
-    pace = PACE
+    pace = FIRST_SWEEPS
+    """How many sweeps are made at a time, at most."""
 
     def __init__(self, agreement: Agreement, planes: Sequence[Plane], counts: Sequence[np.ndarray]) -> None:
         """`counts` says how often every column of every equation counts in its error."""
@@ -102,9 +107,14 @@ class JaxIteration:
 
     def advance(self, count: int, met: np.ndarray) -> list[np.ndarray]:
         """Sweeps up to the first after which no squared error is above `met`; the figures of each."""
+        begin = perf_counter()
         with _numbers():
-            self.state, found, done = _advance(self._data, self.state, np.int32(min(count, PACE)), met)
-            return list(np.asarray(found)[: int(done)])
+            self.state, found, done = _advance(self._data, self.state, np.int32(min(count, self.pace)), met)
+            errors = list(np.asarray(found)[: int(done)])
+        fitting = int(len(errors) * SECONDS / (perf_counter() - begin))
+        # not at once: the first call may have compiled
+        self.pace = max(1, self.pace // 2, min(fitting, 4 * self.pace, MOST_SWEEPS))
+        return errors
 
     def entries(self) -> np.ndarray:
         """A copy of all entries."""
@@ -155,6 +165,6 @@ def _advance(data: Data, state: State, count: Any, met: Any) -> tuple[State, Any
         done, _, found = loop
         return (done < count) & ~((done > 0) & (found[done - 1, :-1] <= met).all())
 
-    found = jnp.zeros((PACE, len(data.counts) + 1), state.copies.dtype)
+    found = jnp.zeros((MOST_SWEEPS, len(data.counts) + 1), state.copies.dtype)
     done, state, found = jax.lax.while_loop(goes_on, body, (jnp.int32(0), state, found))
     return state, found, done

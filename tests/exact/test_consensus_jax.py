@@ -112,3 +112,16 @@ def test_one_engine_goes_on_where_the_other_was(first, second, tmp_path):
     whole = ask(TRACKING, data, "numpy", **options)
     ask(TRACKING, data, first, iterations=25, checkpoint=tmp_path / "run")
     assert_same(ask(TRACKING, data, second, resume=tmp_path / "run", **options), whole, 1e-9)
+
+
+def test_how_many_sweeps_a_call_makes_changes_nothing(monkeypatch):
+    network, data = walks(5, 12)
+    advance, counts, found = consensus_jax._advance, {}, {}
+    for seconds in (0.0, 1e9):
+        calls = counts[seconds] = []
+        monkeypatch.setattr(consensus_jax, "SECONDS", seconds)
+        monkeypatch.setattr(consensus_jax, "_advance", lambda *a, calls=calls: calls.append(int(a[2])) or advance(*a))
+        found[seconds] = ask(network, data, "jax", iterations=100, tolerance=None)
+    assert counts == {0.0: [16, 8, 4, 2, *[1] * 70], 1e9: [16, 64, 20]}
+    np.testing.assert_array_equal(found[0.0]["h"], found[1e9]["h"])
+    np.testing.assert_array_equal(found[0.0].history.divergence, found[1e9].history.divergence)
