@@ -21,6 +21,9 @@ DENSE_PRODUCT = 1 << 22
 # values then agree with those of NumPy to nine digits.
 TOLERANCES = {8: 1e-11, 4: 1e-6}
 
+# So many times the number whose square is the smallest one: then products of numbers that are not much smaller remain.
+SQUARED = 1e3
+
 # A run has about so many sweeps, each with about so many steps of conjugate gradients. Besides the products, a step
 # takes about as long for every row as so many multiplications of a dense product (measured on matrices of 400 to 8,000
 # rows and 32 to 256 columns).
@@ -93,8 +96,15 @@ class Gradients(NamedTuple):
             full = scale * scaled
             return scale * (full + W.apply(W.adjoint(full)))
 
-        tolerance = TOLERANCES[residual.dtype.itemsize]
-        return scale * cg(system, scale * residual, x0=near / scale, tol=tolerance)[0]  # type: ignore[no-untyped-call]
+        first, tolerance = near / scale, TOLERANCES[residual.dtype.itemsize]
+        lost = _rounding(first)
+        return scale * cg(system, scale * residual, first, tol=tolerance, atol=lost)[0]  # type: ignore[no-untyped-call]
+
+
+def _rounding(array: Any) -> Any:
+    """What is lost by rounding, and where squares become zero: steps that go on below this divide by nothing."""
+    limits = np.finfo(array.dtype)
+    return jnp.maximum(limits.eps * jnp.linalg.norm(array), SQUARED * limits.tiny**0.5)
 
 
 class JaxPlane(NamedTuple):

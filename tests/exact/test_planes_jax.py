@@ -57,6 +57,20 @@ def test_multipliers(name, products, solver, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("dtype", "near", "left"),
+    [("float64", 1.0, 1e-13), ("float32", 1.0, 1e-4), ("float64", 1e-154, 1e-150), ("float32", 1e-19, 1e-15)],
+)
+def test_what_is_on_the_plane_stays(dtype, near, left, monkeypatch):
+    """λ is zero, to the digits of where it was thought to be, or of squares: nothing is small against X − W H."""
+    monkeypatch.setattr(planes_jax, "_inverse_pays", lambda *_: False)
+    zeros, guess = np.zeros((80, 4), dtype), np.full((40, 4), near, dtype)
+    with jax.enable_x64(True):
+        _, multipliers, _ = projected(make_plane(Plane(MATRICES["full column"].astype(dtype)), 4), zeros, guess)
+    assert multipliers.dtype == dtype
+    np.testing.assert_allclose(multipliers, 0, atol=left)
+
+
+@pytest.mark.parametrize(
     ("W", "columns", "products", "solver"),
     [
         (matrix(30, 40, 0.05), 8, Dense, Inverse),
