@@ -24,9 +24,10 @@ LARGEST_RISE = 1.0
 SMALL = 0.003
 FALL_OF_SMALL = 0.05
 
-# Values below this are lifted to it, so that they can grow again: with 1e-100 one random tracking scene in a hundred
-# was not solved in 2000 sweeps. It is far below the starting values, 1e-6, as all values are where nothing is observed.
-FLOOR = 1e-12
+# Values below this are lifted to it, so that they can grow again. It is far below the starting values, 1e-6, as all
+# values are where nothing is observed and may be where W is not normalized: with 1e-12, learning ends visibly above the
+# least divergence.
+FLOOR = 1e-18
 
 # The divergence has risen if it is larger by this share than it was at its lowest. Sweeps propagate, they need not
 # descend: some raise it by less in each of hundreds of sweeps, from wherever they begin. Were it compared with that of

@@ -12,7 +12,7 @@ from tests import networks, oracle
 from tests.engines.comparison import Array, assert_values, sweep
 
 Values = Mapping[str, Any]
-FLOOR = 1e-12
+FLOOR = 1e-18
 
 
 def accelerated(network: pfn.Network, data: Values, initial: Values, sweeps: int) -> dict[str, Any]:

@@ -94,8 +94,8 @@ def test_momentum_is_the_recipe_of_one_hidden_variable() -> None:
     sweeps = 100
     found = pfn.infer(network, {x: X}, method="substitute", initial={hidden: h}, iterations=sweeps)
     for _ in range(sweeps):
-        change = np.clip(4 * steps / (2 * steps + 6) * (h / np.maximum(z, 1e-12) - 1), -0.3, 1)
-        y = np.maximum(h * (1 + change), np.maximum(0.95 * np.minimum(h, 0.003), 1e-12))
+        change = np.clip(4 * steps / (2 * steps + 6) * (h / np.maximum(z, 1e-18) - 1), -0.3, 1)
+        y = np.maximum(h * (1 + change), np.maximum(0.95 * np.minimum(h, 0.003), 1e-18))
         steps, back = steps + 1, cost(y) > ahead
         if back:
             y, steps, taken_back = h, 1, taken_back + 1

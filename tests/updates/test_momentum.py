@@ -35,15 +35,15 @@ def moved(now: Array, middle: Array, beta: float, floor: Any) -> Array:
 
 
 def formula(now: float, middle: float, beta: float, floor: float) -> float:
-    """x̂ = max(x · (1 + clip(2β · (x / max(z, 1e-12) − 1), −0.3, 1)), 0.95 · min(x, 0.003), floor)."""
-    change = 2 * beta * (now / max(middle, 1e-12) - 1)
+    """x̂ = max(x · (1 + clip(2β · (x / max(z, 1e-18) − 1), −0.3, 1)), 0.95 · min(x, 0.003), floor)."""
+    change = 2 * beta * (now / max(middle, 1e-18) - 1)
     return max(now * (1 + min(max(change, -0.3), 1)), 0.95 * min(now, 0.003), floor)
 
 
 @given(history=histories(), beta=BETAS)
 def test_it_is_the_formula(history: tuple[Array, Array, Array], beta: float) -> None:
     now, middle, fixed = history
-    floor = np.where(fixed, 0.0, 1e-12)
+    floor = np.where(fixed, 0.0, 1e-18)
     wanted = [formula(*entry) for entry in zip(now, middle, [beta] * now.size, floor, strict=True)]
     np.testing.assert_allclose(moved(now, middle, beta, floor), wanted, rtol=1e-14, atol=0)
 
@@ -51,8 +51,8 @@ def test_it_is_the_formula(history: tuple[Array, Array, Array], beta: float) -> 
 @given(history=histories(), beta=BETAS)
 def test_one_floor_for_all(history: tuple[Array, Array, Array], beta: float) -> None:
     now, middle, _ = history
-    wanted = moved(now, middle, beta, np.full(now.size, 1e-12))
-    np.testing.assert_array_equal(moved(now, middle, beta, 1e-12), wanted)
+    wanted = moved(now, middle, beta, np.full(now.size, 1e-18))
+    np.testing.assert_array_equal(moved(now, middle, beta, 1e-18), wanted)
 
 
 @BOTH
