@@ -48,7 +48,10 @@ class Sweeper:
     def __call__(self) -> None:
         """Sweep."""
         first = len(self._past)
-        stretch = Stretch(first, self._sweeps, sparseness=lambda _number: {}, steps=first, past=self._past)
+        lowest = min(self._past, default=float("inf"))
+        stretch = Stretch(
+            first, self._sweeps, sparseness=lambda _number: {}, steps=first, lowest=lowest, past=self._past
+        )
         found = self._run.advance(stretch)
         self._past.extend(errors.divergence for errors in found)
         self.rmse = found[-1].rmse.get("eq1", float("nan"))
