@@ -44,7 +44,7 @@ def chosen(network: pfn.Network, slices: int) -> str:
     return "gradients" if isinstance(make_plane(Plane(matrix), slices).solver, Gradients) else "inverse"
 
 
-def compare(states: int, slices: int, rounds: int) -> tuple[str, ...]:
+def compare(states: int, slices: int, rounds: int, count: int) -> tuple[str, ...]:
     """Milliseconds of a sweep, and what comes before the first, from runs of two lengths."""
     network, data = machine(states, slices)
 
@@ -55,19 +55,19 @@ def compare(states: int, slices: int, rounds: int) -> tuple[str, ...]:
 
     ways = ["factors", *WAYS]
     runs: dict[str, Callable[[], object]] = {
-        f"{way} {sweeps}": partial(run, way, sweeps) for way in ways for sweeps in (1, 1 + SWEEPS)
+        f"{way} {sweeps}": partial(run, way, sweeps) for way in ways for sweeps in (1, 1 + count)
     }
     times = alternate(runs, rounds)
     first = {way: times[f"{way} 1"] for way in ways}
-    each = {way: 1e3 * (times[f"{way} {1 + SWEEPS}"] - first[way]) / SWEEPS for way in ways}
+    each = {way: 1e3 * (times[f"{way} {1 + count}"] - first[way]) / count for way in ways}
     cells = (f"{each[way]:.1f} ({first[way]:.1f})" for way in ways)
     return (*cells, f"{each['inverse'] / each['gradients']:.2f}", chosen(network, slices))
 
 
-def main(rounds: int, largest: int) -> None:
+def main(rounds: int, largest: int, sweeps: int) -> None:
     print(f"JAX {jax.__version__} on {jax.devices()[0].device_kind}")
     rows = {
-        f"{states} states, {slices} slices": compare(states, slices, rounds)
+        f"{states} states, {slices} slices": compare(states, slices, rounds, sweeps)
         for states, slices in SIZES
         if states <= largest
     }
@@ -80,5 +80,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--largest", type=int, default=2000, help="states; 4000 takes minutes")
+    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="of the longer runs; on a GPU 200")
     arguments = parser.parse_args()
-    main(arguments.rounds, arguments.largest)
+    main(arguments.rounds, arguments.largest, arguments.sweeps)

@@ -102,4 +102,5 @@ class Devices:
         """The whole array on the host, in every process."""
         if self.several_processes and not array.is_fully_replicated:
             array = jax.jit(lambda same: same, out_shardings=self.sharding(0))(array)
-        return np.asarray(array)
+        with jax.transfer_guard("allow"):
+            return np.asarray(array)

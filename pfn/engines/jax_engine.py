@@ -155,7 +155,7 @@ class JaxRun:
         matrix = self._plan.owners.get(name)
         if matrix is None:
             return self._problem.start[name]
-        values = np.array(self._state.values[matrix.name])
+        values = np.array(self._devices.fetched(self._state.values[matrix.name]))
         if matrix.sparse:
             pattern = self._problem.start[name]
             return sp.csr_array((values, pattern.indices, pattern.indptr), pattern.shape)

@@ -118,11 +118,13 @@ class JaxIteration:
 
     def entries(self) -> np.ndarray:
         """A copy of all entries."""
-        return self._padding.cut_entries(np.asarray(self.state.entries))
+        with _numbers():
+            return self._padding.cut_entries(np.asarray(self.state.entries))
 
     def save(self) -> dict[str, np.ndarray]:
         """The state by name."""
-        return saved_form(self._padding.cut(self.state))
+        with _numbers():
+            return saved_form(self._padding.cut(self.state))
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
         """Continue with what `save` gave."""

@@ -11,6 +11,7 @@ import scipy.sparse
 
 import pfn
 from pfn import t
+from pfn.engines.jax_devices import has_accelerator
 from tests import networks
 from tests.engines.comparison import assert_errors, assert_values, random_sequences
 
@@ -251,7 +252,8 @@ def test_other_numbers_of_about_the_same_length_are_not_compiled_again() -> None
         run(3, 34, weights={"eq1": np.arange(33.0)})
     with compilations() as longer:
         run(0, 45)
-    assert (len(first), len(again), len(longer)) == (1, 0, 1)
+    another = has_accelerator()  # there sweeps that look for no end between them have a program of their own
+    assert (len(first), len(again), len(longer)) == (1, another, 1)
 
 
 def test_large_sparse_observations_are_refused() -> None:
