@@ -88,7 +88,9 @@ class _Sweeps:
         values = self._devices.kept(values, plan.changing)
         found = _errors(sweep, values, R, due)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
-        steps, lowest = steps_after(loop.steps, loop.lowest, found[-2], control.changed[loop.done], xp=jnp)
+        steps, lowest = loop.steps, loop.lowest
+        if plan.accelerated:
+            steps, lowest = steps_after(steps, lowest, found[-2], control.changed[loop.done], xp=jnp)
         new = State(self._pack(values), previous)
         return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, {} if plan.accelerated else R)
 
