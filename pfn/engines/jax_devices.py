@@ -1,6 +1,6 @@
 """Which devices compute, how precisely, and where arrays lie: on one device, or by columns over a mesh of them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -97,6 +97,13 @@ class Devices:
         assert self._mesh is not None
         names = (*[None] * (axes - 1), self._mesh.axis_names) if axes else ()
         return NamedSharding(self._mesh, PartitionSpec(*names))  # type: ignore[no-untyped-call]
+
+    def begin_to_fetch(self, arrays: Iterable[Any]) -> None:
+        """Let them all be copied to the host at the same time; `fetched` waits for one after the other."""
+        if not self.several_processes:
+            with jax.transfer_guard("allow"):
+                for array in arrays:
+                    array.copy_to_host_async()
 
     def fetched(self, array: Any) -> np.ndarray:
         """The whole array on the host, in every process."""

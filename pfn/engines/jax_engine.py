@@ -82,10 +82,10 @@ class JaxRun:
         return self._plan.accelerated or not self._spares
 
     def _adapt(self, done: int, seconds: float) -> None:
-        """Ask for as many sweeps as fit in a stretch; not at once, since the first call may have compiled."""
+        """Ask for as many sweeps as fit in a stretch; not for much fewer at once, since the call may have compiled."""
         if not self._devices.several_processes:
             fitting = int(done * SECONDS / seconds)
-            self._pace = max(1, self._pace // 2, min(fitting, 4 * self._pace, MOST_SWEEPS))
+            self._pace = max(1, self._pace // 2, min(fitting, MOST_SWEEPS))
 
     def _errors(self, row: list[float]) -> Errors | None:
         if row[-1] == UNMEASURED:
@@ -180,6 +180,7 @@ class JaxRun:
         """Give all memory back but that of the values themselves; no sweep can follow."""
         self._data = None
         self._state = self._state._replace(previous={})
+        self._devices.begin_to_fetch(self._state.values.values())
         known = {p.name: self._problem.start[p.name] for p in self._problem.schedule.network.parameters}
         self._problem = replace(self._problem, start=known)
 

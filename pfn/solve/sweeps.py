@@ -134,8 +134,8 @@ class Sweeps:
             # an engine may have measured them for itself, or for the bar: criteria and history do not depend on that
             self.errors = errors if stretch.measured(self.done) else None
             self.past.append(errors.divergence if errors else float("nan"))
-            risen = steps_after(self.steps, self.lowest, self.past[-1], stretch.changed(self.done))
-            self.steps, self.lowest = int(risen[0]), float(risen[1])
+            changed = stretch.changed(self.done)
+            self.steps, self.lowest = steps_after(self.steps, self.lowest, self.past[-1], changed)
             if errors:
                 self._check_finite(errors)
             if self.errors:
