@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from pfn.network import Network
 from pfn.solve.batches import Batches
-from pfn.solve.data import check_is_network
+from pfn.solve.data import check_is_network, check_scale
 from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
@@ -137,6 +137,7 @@ def _ask(
         request = make_request(
             network, data, common, learning=learning, bar=bar, interruption=interruption, restarts=restarts
         )
+        check_scale(request.observations, getattr(chosen, "epsilon", 0.0))
         answer = _best(_runs(chosen, request, restarts), interruption)
     return make_result(request, chosen, answer, restarts)
 

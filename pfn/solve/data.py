@@ -64,6 +64,23 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
+def check_scale(observations: Observations, epsilon: float) -> None:
+    """Refuse data that are smaller than ε everywhere: what comes out would be made of ε."""
+    arrays = [array for pieces in observations.arrays.values() for array in pieces if array.size]
+    largest = max((_largest(array) for array in arrays), default=0.0)
+    if 0 < largest < epsilon:
+        raise DataError(
+            f"{', '.join(observations.arrays)}: the largest value is {largest:.3g}, less than epsilon = {epsilon:g}, "
+            "which is added to numerators and denominators, so that it would drown the data. Multiply them by a number "
+            "that brings their maximum to about 1."
+        )
+
+
+def _largest(array: Any) -> float:
+    """The largest observed entry, zero if there is none."""
+    return float(np.fmax.reduce(array.data if sp.issparse(array) else array, axis=None, initial=0.0))  # NaN counts not
+
+
 def check_is_network(network: object) -> None:
     """Refuse anything but a network."""
     if not isinstance(network, Network):
