@@ -194,7 +194,11 @@ def recordings(limit: int) -> Iterator[tuple[str, np.ndarray]]:
 def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: int) -> str:
     """Sweeps to 0.156 on the recording of the paper's movement, and to the error of plain sweeps."""
     network, rows = spectrogram_hierarchy(512), {}
-    contestants = {"default": (pfn.Propagate(), 200), "start by levels": (pfn.Propagate(start="levels"), 75)}
+    contestants = {
+        "default": (pfn.Propagate(), 200),
+        "joint updates": (pfn.Propagate(updates="joint"), 200),
+        "start by levels": (pfn.Propagate(start="levels"), 75),
+    }
 
     def errors(X: np.ndarray, method: Any, sweeps: int, seed: int) -> np.ndarray:
         options = {"iterations": sweeps, "seed": seed, "dtype": "float32", "progress": False}
@@ -209,7 +213,7 @@ def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: 
             rows[f"{name}, {label}"] = (
                 f"{median(to_paper):g} / {max(to_paper)}" if name.startswith(PAPER_RECORDING[:-5]) else "",
                 f"{median(to_plain):.2f} / {max(to_plain):.2f}",
-                "200, 0.55" if label == "default" else "60, 0.55",
+                "60, 0.55" if method.start == "levels" else "200, 0.55",
             )
     header = ("sweeps to 0.156", f"to the error of {plain_sweeps} plain sweeps", "wanted")
     return table(f"Section 6, {seeds} seeds: sweeps (median / worst)", rows, header)

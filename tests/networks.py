@@ -1,7 +1,7 @@
 """The networks of the paper, and random ones that use everything a declaration offers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ W_NONDETERMINISTIC = units((4, (1, 2, 3, 4, 3, 2)), (4, (2, 3, 4, 1, 3, 4)))
 
 # The tracking example: FINDINGS, "Misprints and gaps".
 PATTERN, POSITIONS, SENSORS, SLICES = 5, 15, 19, 26
+NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
 EMITTED = (3, 1, 5, 2, 4, 3, 4, 2, 1)  # by state, a row of the pattern from 1
 TARGETS = (  # type, magnitude, first slice, states, positions, all from 1
     (1, 1.0, 3, (1, 2, 3, 4, 5), (4,) * 5),
@@ -170,11 +171,17 @@ class RandomProblem:
     options: dict[str, Any]
 
 
-def random_problem(seed: int) -> RandomProblem:
+def random_joint_problem(seed: int) -> RandomProblem:
+    """The same for updates="joint", which need columns with sums that stay."""
+    problem = random_problem(seed, ("columns", "subcolumns", "sequences"))
+    return replace(problem, options=problem.options | {"updates": "joint", "divergence": "kl"})
+
+
+def random_problem(seed: int, normalizations: Sequence[str | None] = NORMALIZATIONS) -> RandomProblem:
     """A problem that uses some of everything, always valid, the same for the same seed."""
     rng = np.random.default_rng(seed)
     learn = rng.random() < 0.85
-    network = Drawing(rng, learn).network()
+    network = Drawing(rng, learn, normalizations).network()
     learn = learn and any(parameter.learn for parameter in network.parameters)
     data = random_data(rng, network)
     initial = random_initial(rng, network, data, learn)
@@ -187,7 +194,7 @@ class Drawing:
 
     rng: np.random.Generator
     learn: bool
-    normalizations: Sequence[str | None] = (None, "columns", "subcolumns", "balanced", "sequences")
+    normalizations: Sequence[str | None]
     layers: list[list[Any]] = field(default_factory=list)
     factorizations: list[Any] = field(default_factory=list)
     parameters: list[tuple[Any, Any]] = field(default_factory=list)  # with what their normalizations must share

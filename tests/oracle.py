@@ -22,6 +22,7 @@ class Options:
 
     learn: bool = True
     averaging: str = "updated"
+    updates: str = "alternating"
     divergence: str = "kl"
     epsilon: float = 1e-9
     sparseness: Any = 0.0
@@ -202,10 +203,12 @@ def sweep_once(network: Network, strands: list[Strand], parameters: dict[str, Ar
     """Up through the levels, then down."""
     top = max(level(network, equation) for equation in network.factorizations)
     for now in range(1, top + 1):
+        before = {name: W.copy() for name, W in parameters.items()}
         learn_level(network, strands, parameters, options, now)
+        seen = before if options.updates == "joint" else parameters
         for strand in strands:
             for equation in equations_at(network, now):
-                update_parents(strand, equation, parameters, options)
+                update_parents(strand, equation, seen, options)
             for variable in complete_at(network, now, "parent"):
                 settle(strand, variable, "parent", options)
     for now in range(top, 0, -1):

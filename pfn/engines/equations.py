@@ -204,7 +204,9 @@ class Equation:
 
     def right_factors(self, sparseness: float) -> np.ndarray:
         """What the stacked parents are to be multiplied by; lies in the shared stack."""
-        A, B = self._fields(self.stacked_parents(sparseness), sparseness)
+        return self._factors(*self._fields(self.stacked_parents(sparseness), sparseness), sparseness)
+
+    def _factors(self, A: Any, B: Any, sparseness: float) -> np.ndarray:
         numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
         if B is None:
             denominator = self.column_sums(sparseness)
@@ -252,6 +254,18 @@ class Equation:
         if self.weights is not None:
             self._weigh(A, B)
         self._add_fields(units, parents, A, B)
+
+    def joint_factors(self, units: list[Unit], sparseness: float) -> np.ndarray:
+        """Both from the same A: add this equation's share in the left update, give what its right update has."""
+        parents = self.stacked_parents(sparseness)
+        A, B = self._fields(parents, sparseness)
+        if self.weights is None:
+            self._add_fields(units, parents, A, B)
+        else:
+            weighted = A.copy()
+            self._weigh(weighted, None)
+            self._add_fields(units, parents, weighted, None)
+        return self._factors(A, B, sparseness)
 
     def _add_fields(self, units: Collection[Unit], parents: Any, A: Any, B: Any) -> None:
         """Add A parentsᵀ to the numerators and B parentsᵀ to the denominators; without B every entry counts alike."""

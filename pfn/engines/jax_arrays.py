@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pfn.engines.jax_devices import has_accelerator
+
 Array = jax.Array
 
 
@@ -28,6 +30,20 @@ ARRAYS = SimpleNamespace(
     sum=lambda terms: terms,
     vdot=jnp.multiply,
 )
+
+
+def once(arrays: Any) -> Any:
+    """Arrays that are written to memory: the compiler would compute them again for each of their uses."""
+    return jax.lax.optimization_barrier(arrays)  # type: ignore[no-untyped-call]
+
+
+def turned(matrix: Array) -> Array:
+    """The transposed matrix, for a product with another.
+
+    Processors are given it as a matrix of its own: their products of one that lies the other way take up to twice as
+    long.
+    """
+    return matrix.T if has_accelerator() else once(matrix.T)
 
 
 def stack(pieces: list[Array]) -> Array:

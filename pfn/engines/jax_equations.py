@@ -1,11 +1,12 @@
 """One equation in a compiled program: its stacked parents and children, its products, its shares in updates."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
+from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack, turned
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_plan import Block, Equation, Matrix, Plan
 from pfn.engines.jax_windows import window_sums
@@ -27,11 +28,12 @@ class Statistics(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a sweep is told: its number, and by equation the sparseness and, where it is known already, W S."""
+    """What a sweep is told: its number, and by equation the sparseness and, where they are known, W S, or A and B."""
 
     number: Array
     sparseness: Mapping[str, Any]
     fresh: Values
+    fields: Mapping[str, tuple[Array, Array | None]] = MappingProxyType({})
 
 
 class Equations:
@@ -87,7 +89,7 @@ class Equations:
             if block.sparse:
                 found.append(product(self._pattern(block).adjoint, self._stored(block, values), A))
             else:
-                found.append(self._matrix(block, values).T @ A)
+                found.append(turned(self._matrix(block, values)) @ A)
         return stack(found)
 
     def column_sums(self, equation: Equation, values: Values) -> Array:
@@ -118,8 +120,11 @@ class Equations:
         owner = self.plan.owners.get(block.parameters[0])
         return self.data.known["stored " + " ".join(block.parameters)] if owner is None else values[owner.name]
 
-    def fields(self, equation: Equation, values: Values, R: Array) -> tuple[Array, Array | None]:
+    def fields(self, equation: Equation, values: Values, turn: Turn) -> tuple[Array, Array | None]:
         """A, and B where it is not a matrix of ones; zero where the equation does not hold."""
+        if equation.name in turn.fields:
+            return turn.fields[equation.name]
+        R = self._reconstruction(equation, values, turn)
         plan, live = self.plan, self.data.columns[equation.name].live
         A = plan.divergence.numerator_field(self.children(equation, values), R, plan.epsilon, xp=ARRAYS)
         return A * live, None if plan.divergence.unit_denominator else R
@@ -133,7 +138,7 @@ class Equations:
     def right_factors(self, equation: Equation, values: Values, turn: Turn) -> Array:
         """What the stacked parents are to be multiplied by."""
         epsilon, sparseness = self.plan.epsilon, turn.sparseness[equation.names[0]]
-        A, B = self.fields(equation, values, self._reconstruction(equation, values, turn))
+        A, B = self.fields(equation, values, turn)
         numerator = smooth(self.adjoint(equation, values, A), sparseness, xp=ARRAYS)
         down = self.column_sums(equation, values) if B is None else self.adjoint(equation, values, B)
         denominator = smooth(down, sparseness, xp=ARRAYS)
@@ -160,13 +165,13 @@ class Equations:
         """By learned matrix: what this equation adds to the numerator and the denominator of its left update."""
         counts = self.data.columns[equation.name].counts
         S = self.parents(equation, values, turn.sparseness[equation.name])
-        A, B = self.fields(equation, values, self._reconstruction(equation, values, turn))
+        A, B = self.fields(equation, values, turn)
         found: dict[str, Statistics] = {}
         for matrix in matrices:
             for rows in _rows_of(matrix, equation):
                 part = S[rows]
                 down = self._repeated(part @ counts, matrix) if B is None else self._sums(B * counts, part, matrix)
-                share = Statistics(self._sums(A * counts, part, matrix), down)
+                share = Statistics(self._sums(A, part * counts, matrix), down)
                 found[matrix.name] = found[matrix.name] + share if matrix.name in found else share
         return found
 

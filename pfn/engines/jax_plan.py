@@ -45,6 +45,7 @@ class Equation(NamedTuple):
     blocks: tuple[Block, ...]
     normalize: str | None
     simple: bool  # every parent is hidden, has this copy only and no lag; every parameter is known
+    joint: bool  # its left and right updates are made from the same ratios
 
     @property
     def name(self) -> str:
@@ -178,6 +179,7 @@ def _equation(
         blocks=tuple(_blocks(declared, layout, units, problem)),
         normalize=declared.normalize,
         simple=_is_simple(declared, problem, changing),
+        joint=problem.joint and bool({p.name for p in declared.parameters} & problem.learned),
     )
 
 
@@ -242,5 +244,6 @@ def _merged(equations: list[Equation], problem: Problem, layout: Layout) -> list
         blocks=(Block((0, sum(p.variable.size for p in parents)), parameters, sparse=True),),
         normalize=None,
         simple=True,
+        joint=False,
     )
     return [one, *(e for e in equations if e not in small)]

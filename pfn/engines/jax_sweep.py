@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from pfn.engines.jax_arrays import ARRAYS, Array, shift, stack
+from pfn.engines.jax_arrays import ARRAYS, Array, once, shift, stack
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_devices import has_accelerator
 from pfn.engines.jax_equations import Equations, Turn, Values
@@ -74,16 +74,20 @@ class Sweep:
 
     def _update(self, values: Values, contributions: Contributions, turn: Turn, level: Level) -> Values:
         """The left updates of a level, then its right updates, whose factors are added to the contributions."""
+        fields = {e.name: once(self._equations.fields(e, values, turn)) for e in level.equations if e.joint}
+        turn = turn._replace(fields=fields)
+        before = values, turn
         for step in level.learning:
             values = learn(step, self._equations, values, turn)
         stale = {e.name for e in level.equations if any(name in self._plan.owners for name in e.parameters)}
         turn = turn._replace(fresh={name: R for name, R in turn.fresh.items() if name not in stale})
         changed: dict[str, Array] = {}
         for equation in level.equations:
+            now = before if equation.joint else (values, turn)
             if equation.simple:
-                changed |= self._updated_parents(equation, values, turn)
+                changed |= self._updated_parents(equation, *now)
             elif any(parent.variable.name in values for parent in equation.parents):
-                self._contribute(equation, values, turn, contributions)
+                self._contribute(equation, *now, contributions)
         return {**values, **changed}
 
     def _updated_parents(self, equation: Equation, values: Values, turn: Turn) -> dict[str, Array]:

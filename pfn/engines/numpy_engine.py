@@ -13,8 +13,8 @@ from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.kinds import Kit
 from pfn.engines.layout import Layout
-from pfn.engines.means import ChildMean, ParentMean, make_means
-from pfn.engines.parameters import make_units, normalize_units
+from pfn.engines.means import ChildMean, ParentMean, collect, make_means
+from pfn.engines.parameters import Unit, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import fill, load_values, save_values, values_by_sequence
 from pfn.engines.state import Scratch, State
@@ -176,15 +176,18 @@ class NumpyRun:
         return self._averaging(step.targets[0], self._child_means)
 
     def _learning(self, step: Step) -> Work:
-        units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
+        units = self._units_of(step)
         equations = [self._equations[name] for name in step.equations]
+        joint = {e.name: means for e in equations if self._is_joint(e, step) and (means := self._means_above(e))}
 
         def work(number: int, sparseness: Mapping[str, float]) -> None:
             due = [unit for unit in units if number % unit.every == 0]
             if not due:
                 return
-            for equation in equations:
+            for equation in (e for e in equations if e.name not in joint):
                 equation.add_statistics(due, sparseness[equation.name])
+            for equation in (e for e in equations if e.name in joint):  # last: parents of it may be children there
+                collect(joint[equation.name], equation, equation.joint_factors(due, sparseness[equation.name]))
             for unit in due:
                 unit.update(self._problem.epsilon)
             updated = {parameter.name for unit in due for parameter in unit.parameters}
@@ -194,16 +197,30 @@ class NumpyRun:
 
         return work
 
+    def _is_joint(self, equation: Equation, step: Step) -> bool:
+        """Whether the left updates of a step and the right update of the equation are made from the same ratios."""
+        level = self._network.level_of(equation.declared)
+        return self._problem.joint and step[:2] == ("left update", level) and equation.name in step.equations
+
+    def _units_of(self, step: Step) -> list[Unit]:
+        """What a left update changes."""
+        return [unit for unit in self._units if unit.parameters[0].name in step.targets]
+
+    def _means_above(self, equation: Equation) -> list[ParentMean]:
+        """Of the parents that change; none where the equation has no columns."""
+        parents = dict.fromkeys(piece.variable for piece in equation.parents) if equation.columns else {}
+        return [self._parent_means[name] for name in parents if name in self._parent_means]
+
     def _inference(self, equation: Equation) -> Work:
-        parents = dict.fromkeys(piece.variable for piece in equation.parents)
-        means = [self._parent_means[name] for name in parents if name in self._parent_means]
+        means = self._means_above(equation)
+        steps = [step for step in self._problem.schedule.up if self._is_joint(equation, step)]
+        units = [unit for step in steps for unit in self._units_of(step)]
 
-        def work(_number: int, sparseness: Mapping[str, float]) -> None:
-            factors = equation.right_factors(sparseness[equation.name])
-            for mean in means:
-                mean.collect(equation.name, factors)
+        def work(number: int, sparseness: Mapping[str, float]) -> None:
+            if not any(number % unit.every == 0 for unit in units):  # which have seen to it already
+                collect(means, equation, equation.right_factors(sparseness[equation.name]))
 
-        if not means or not equation.columns:
+        if not means:
             return lambda _number, _sparseness: None
         return self._batched(equation, work) if equation.name in self._batch_of else work
 
@@ -236,7 +253,7 @@ class NumpyRun:
         """By learned parameter, what its left update would be made from now; no sweep can follow."""
         found: dict[str, Statistics] = {}
         for step in (step for step in self._problem.schedule.up if step.action == "left update"):
-            units = [unit for unit in self._units if unit.parameters[0].name in step.targets]
+            units = self._units_of(step)
             for name in step.equations if units else ():
                 self._equations[name].add_statistics(units, sparseness[name])
             for unit in units:

@@ -36,6 +36,7 @@ class Problem:
     learn_every: Mapping[str, int] = field(default_factory=dict)
     learn_at: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by parameter: the only sweeps that change it
     adjust: Mapping[str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict)  # after an update
+    joint: bool = False  # whether the left and right updates of a level are made from the same ratios
     averaging: str = "updated"
     divergence: Divergence = KULLBACK_LEIBLER
     epsilon: float = 1e-9

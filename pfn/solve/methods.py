@@ -20,6 +20,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "averaging": ("updated", "all"),
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
+    "updates": ("alternating", "joint"),
     "start": ("columns", "levels", "random"),
 }
 
@@ -30,6 +31,8 @@ class Propagate:
 
     - averaging: which copies a variable is the mean of, "updated" (Algorithm 1) or "all" (Algorithm 2);
     - acceleration: "momentum" extrapolates along the last relative change before every sweep, None does not;
+    - updates: in learning, "alternating" makes the right update of an equation with the W that its left update gave,
+      "joint" makes both from the same ratios, which takes one product less;
     - divergence: "kl" (Kullback-Leibler) or "euclidean";
     - epsilon: what is added to numerators and denominators; small against the data;
     - initial_scale: hidden values start uniform between 0 and this;
@@ -42,6 +45,7 @@ class Propagate:
 
     averaging: Literal["updated", "all"] = "updated"
     acceleration: Literal["momentum"] | None = "momentum"
+    updates: Literal["alternating", "joint"] = "alternating"
     divergence: Literal["kl", "euclidean"] = "kl"
     epsilon: float = 1e-9
     initial_scale: float = 1e-6
@@ -57,6 +61,11 @@ class Propagate:
             check_choice(getattr(self, option), f"Propagate: {option}", allowed)
         for option in ("epsilon", "initial_scale"):
             check_positive(getattr(self, option), f"Propagate: {option}", "The default is small enough.")
+        if self.updates == "joint" and self.divergence != "kl":
+            raise OptionError(
+                f"Propagate: updates='joint' is for the Kullback-Leibler divergence, found {self.divergence!r}. "
+                "Leave updates out, or take divergence='kl'."
+            )
         for option in ("release", "learn_every", "sparseness"):
             if isinstance(getattr(self, option), Mapping):  # a copy of its own, which nobody else can change
                 object.__setattr__(self, option, dict(getattr(self, option)))
@@ -80,6 +89,8 @@ class Propagate:
         """Refuse networks with cycles through time, and names that the network does not have."""
         if self.name not in network.methods:
             compile_network(network)  # which says why it cannot
+        if self.updates == "joint":
+            _check_scales(network)
         self.named(network)
 
     def named(self, network: Network) -> "Propagate":
@@ -121,6 +132,17 @@ def as_method(method: Any) -> Method:
     if not (hasattr(method, "run") and hasattr(method, "check")) or isinstance(method, type):
         raise OptionError(f"{_EXPECTED}, found {method!r}.")
     return method  # type: ignore[no-any-return]
+
+
+def _check_scales(network: Network) -> None:
+    """Without a scale that stays, both updates would correct that of the product, and overshoot."""
+    for equation in network.factorizations:
+        if equation.normalize in (None, "balanced") and any(parameter.learn for parameter in equation.parameters):
+            raise OptionError(
+                f"Propagate: updates='joint' needs learned columns whose sums stay, but {equation.name} has "
+                f"normalize={equation.normalize!r}. Declare it with normalize='columns', 'subcolumns' or 'sequences', "
+                "or leave updates out."
+            )
 
 
 def _check_sparseness(value: object) -> None:

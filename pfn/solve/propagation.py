@@ -56,6 +56,8 @@ class Propagation(Sweeps):
 
     def sparseness(self, number: int) -> dict[str, float]:
         """The sparseness of every equation in a sweep."""
+        if not self._ramps:
+            return self._steady
         return self._steady | {name: ramp.at(number) for name, ramp in self._ramps.items()}
 
 
@@ -73,6 +75,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
         past=request.past,
         released=released,
         learn_every={str(name): n for name, n in method.learn_every.items()},
+        joint=method.updates == "joint",
         averaging=method.averaging,
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,

@@ -72,9 +72,9 @@ def check_sequences(problem: networks.RandomProblem, iterations: int = 12) -> No
     assert_errors(result, oracle.rmse_of_sequences(problem.network, wanted, problem.data, weights))
 
 
-def random_sequences(seed: int) -> networks.RandomProblem:
+def random_sequences(seed: int, *, joint: bool = False) -> networks.RandomProblem:
     """A random problem with one to four sequences of different lengths and gaps."""
-    single = networks.random_problem(seed)
+    single = networks.random_joint_problem(seed) if joint else networks.random_problem(seed)
     rng = np.random.default_rng(seed)
     others = [observations(rng, single.network, list(single.data)) for _ in range(int(rng.integers(0, 4)))]
     every = [single.data, *others]

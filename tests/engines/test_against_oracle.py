@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engines.comparison import check, check_sequences, random_sequences
-from tests.networks import random_problem
+from tests.networks import random_joint_problem, random_problem
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -14,6 +14,12 @@ def test_a_single_sequence(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_lists_of_sequences(seed: int) -> None:
     check_sequences(random_sequences(seed))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_updates_from_the_same_ratios(seed: int) -> None:
+    check(random_joint_problem(seed))
+    check_sequences(random_sequences(seed, joint=True))
 
 
 def test_the_random_problems_cover_what_they_should() -> None:

@@ -65,6 +65,12 @@ def test_random_lists_of_sequences(seed: int) -> None:
     compare(ask(problem, "jax"), ask(problem, "numpy"))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_updates_from_the_same_ratios(seed: int) -> None:
+    problem = random_sequences(seed, joint=True) if seed % 2 else networks.random_joint_problem(seed)
+    compare(ask(problem, "jax"), ask(problem, "numpy"))
+
+
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
 def test_the_tracker(acceleration: Any) -> None:
     X = networks.tracking_scene()["x1"]

@@ -101,6 +101,7 @@ def test_not_a_network() -> None:
         ({"averaging": "none"}, "averaging must be one of 'updated', 'all', found 'none'."),
         ({"acceleration": "nesterov"}, "acceleration must be one of 'momentum', None, found 'nesterov'."),
         ({"acceleration": True}, "acceleration must be one of 'momentum', None, found True."),
+        ({"updates": "both"}, "updates must be one of 'alternating', 'joint', found 'both'."),
         ({"divergence": "l1"}, "divergence must be one of 'kl', 'euclidean', found 'l1'."),
         ({"averaging": np.ones(2)}, "averaging must be one of 'updated', 'all', found array([1., 1.])."),
         ({"start": "zeros"}, "start must be one of 'columns', 'levels', 'random', found 'zeros'."),
