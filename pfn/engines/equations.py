@@ -1,6 +1,7 @@
 """One equation at work: its stacked parents, its reconstruction, its share in left and right updates."""
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Equation:
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: tuple[float, np.ndarray] | None = None
+        self._joint: np.ndarray | None = None  # the factors of the next right update, if a left one has made them
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
         self._place_in_time(layout, problem)
 
@@ -203,11 +205,14 @@ class Equation:
         return self._stacked_children
 
     def right_factors(self, sparseness: float) -> np.ndarray:
-        """What the stacked parents are to be multiplied by; lies in the shared stack."""
-        return self._factors(*self._fields(self.stacked_parents(sparseness), sparseness), sparseness)
+        """What the stacked parents are to be multiplied by; lies in the shared stack, if no left update made it."""
+        if self._joint is not None:
+            factors, self._joint = self._joint, None
+            return factors
+        return self._factors(*self._fields(self.stacked_parents(sparseness), sparseness), sparseness, self._stack)
 
-    def _factors(self, A: Any, B: Any, sparseness: float) -> np.ndarray:
-        numerator = smooth(self._adjoint(A, self._stack), sparseness, out=self._stack)
+    def _factors(self, A: Any, B: Any, sparseness: float, out: np.ndarray) -> np.ndarray:
+        numerator = smooth(self._adjoint(A, out), sparseness, out=out)
         if B is None:
             denominator = self.column_sums(sparseness)
         else:
@@ -250,22 +255,26 @@ class Equation:
     def add_statistics(self, units: list[Unit], sparseness: float) -> None:
         """Add this equation's numerators and denominators of the left update to those of its units."""
         parents = self.stacked_parents(sparseness)
+        self._add_weighted(units, parents, *self._fields(parents, sparseness))
+
+    def add_joint_statistics(self, units: list[Unit], sparseness: float) -> None:
+        """The same, and the factors of the next right update from the same A.
+
+        They are kept until then: parents of this equation may be children in left updates that are still to come.
+        """
+        parents = self.stacked_parents(sparseness)
         A, B = self._fields(parents, sparseness)
+        self._joint = self._factors(A, B, sparseness, self._joint_stack)
+        self._add_weighted(units, parents, A, B)
+
+    @cached_property
+    def _joint_stack(self) -> np.ndarray:
+        return np.empty_like(self._stack)
+
+    def _add_weighted(self, units: list[Unit], parents: Any, A: Any, B: Any) -> None:
         if self.weights is not None:
             self._weigh(A, B)
         self._add_fields(units, parents, A, B)
-
-    def joint_factors(self, units: list[Unit], sparseness: float) -> np.ndarray:
-        """Both from the same A: add this equation's share in the left update, give what its right update has."""
-        parents = self.stacked_parents(sparseness)
-        A, B = self._fields(parents, sparseness)
-        if self.weights is None:
-            self._add_fields(units, parents, A, B)
-        else:
-            weighted = A.copy()
-            self._weigh(weighted, None)
-            self._add_fields(units, parents, weighted, None)
-        return self._factors(A, B, sparseness)
 
     def _add_fields(self, units: Collection[Unit], parents: Any, A: Any, B: Any) -> None:
         """Add A parentsᵀ to the numerators and B parentsᵀ to the denominators; without B every entry counts alike."""

@@ -58,6 +58,7 @@ class Sweep:
         for level in self._plan.levels:
             values = self._update(values, contributions, turn, level)
             values = self._average(values, contributions, level.parents, self._data.parent_counts)
+            turn = _after_learning(turn, level)
         return values
 
     def fit_level(self, values: Values, turn: Turn, level: Level, counts: Mapping[str, Counts]) -> Values:
@@ -79,8 +80,7 @@ class Sweep:
         before = values, turn
         for step in level.learning:
             values = learn(step, self._equations, values, turn)
-        stale = {e.name for e in level.equations if any(name in self._plan.owners for name in e.parameters)}
-        turn = turn._replace(fresh={name: R for name, R in turn.fresh.items() if name not in stale})
+        turn = _after_learning(turn, level)
         changed: dict[str, Array] = {}
         for equation in level.equations:
             now = before if equation.joint else (values, turn)
@@ -160,6 +160,12 @@ class Sweep:
         each = totals[np.array([names.index(name) for name in self._plan.names])]
         total = jnp.stack([jnp.sum(totals[len(names) :]), jnp.sum(each)])
         return jnp.concatenate([jnp.sqrt(each / self._data.entries), total])
+
+
+def _after_learning(turn: Turn, level: Level) -> Turn:
+    """Without the W S of equations, of higher levels too, whose W the left updates of a level have changed."""
+    stale = {name for step in level.learning for name in step.equations}
+    return turn._replace(fresh={name: R for name, R in turn.fresh.items() if name not in stale})
 
 
 class _Sums(NamedTuple):

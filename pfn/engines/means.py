@@ -106,12 +106,6 @@ class ParentMean:
         self._seen = []
 
 
-def collect(means: Iterable[ParentMean], equation: Equation, factors: np.ndarray) -> None:
-    """Let parents take the factors of their copies in an equation."""
-    for mean in means:
-        mean.collect(equation.name, factors)
-
-
 class ChildMean:
     """The mean over the copies of a variable as a child."""
 

@@ -13,7 +13,7 @@ from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import Held, fixed_variables, held_variables
 from pfn.engines.kinds import Kit
 from pfn.engines.layout import Layout
-from pfn.engines.means import ChildMean, ParentMean, collect, make_means
+from pfn.engines.means import ChildMean, ParentMean, make_means
 from pfn.engines.parameters import Unit, make_units, normalize_units
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import fill, load_values, save_values, values_by_sequence
@@ -178,16 +178,15 @@ class NumpyRun:
     def _learning(self, step: Step) -> Work:
         units = self._units_of(step)
         equations = [self._equations[name] for name in step.equations]
-        joint = {e.name: means for e in equations if self._is_joint(e, step) and (means := self._means_above(e))}
+        joint = {e.name for e in equations if self._is_joint(e, step)}
 
         def work(number: int, sparseness: Mapping[str, float]) -> None:
             due = [unit for unit in units if number % unit.every == 0]
             if not due:
                 return
-            for equation in (e for e in equations if e.name not in joint):
-                equation.add_statistics(due, sparseness[equation.name])
-            for equation in (e for e in equations if e.name in joint):  # last: parents of it may be children there
-                collect(joint[equation.name], equation, equation.joint_factors(due, sparseness[equation.name]))
+            for equation in equations:
+                add = equation.add_joint_statistics if equation.name in joint else equation.add_statistics
+                add(due, sparseness[equation.name])
             for unit in due:
                 unit.update(self._problem.epsilon)
             updated = {parameter.name for unit in due for parameter in unit.parameters}
@@ -198,9 +197,9 @@ class NumpyRun:
         return work
 
     def _is_joint(self, equation: Equation, step: Step) -> bool:
-        """Whether the left updates of a step and the right update of the equation are made from the same ratios."""
-        level = self._network.level_of(equation.declared)
-        return self._problem.joint and step[:2] == ("left update", level) and equation.name in step.equations
+        """Whether a left update and the right update of an equation in it are made from the same ratios."""
+        same_level = self._network.level_of(equation.declared) == step.level
+        return self._problem.joint and same_level and bool(self._means_above(equation))
 
     def _units_of(self, step: Step) -> list[Unit]:
         """What a left update changes."""
@@ -213,12 +212,11 @@ class NumpyRun:
 
     def _inference(self, equation: Equation) -> Work:
         means = self._means_above(equation)
-        steps = [step for step in self._problem.schedule.up if self._is_joint(equation, step)]
-        units = [unit for step in steps for unit in self._units_of(step)]
 
-        def work(number: int, sparseness: Mapping[str, float]) -> None:
-            if not any(number % unit.every == 0 for unit in units):  # which have seen to it already
-                collect(means, equation, equation.right_factors(sparseness[equation.name]))
+        def work(_number: int, sparseness: Mapping[str, float]) -> None:
+            factors = equation.right_factors(sparseness[equation.name])
+            for mean in means:
+                mean.collect(equation.name, factors)
 
         if not means:
             return lambda _number, _sparseness: None

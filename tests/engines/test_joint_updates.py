@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import pfn
+from tests import oracle
+from tests.engines.comparison import assert_values
 from tests.networks import hierarchy
 
 RNG = np.random.default_rng(0)
@@ -48,6 +50,23 @@ def test_what_is_not_due_is_left_alone() -> None:
     pfn.learn(hierarchy(12, (3,), 1, (1,)), {"x1": X}, method=method, iterations=7, callback=look)
     changed = [[not np.array_equal(*pair) for pair in zip(*both, strict=True)] for both in pairwise(seen)]
     assert changed == [[sweep % 3 == 0, True] for sweep in range(1, 7)]
+
+
+@pytest.mark.parametrize("updates", ["alternating", "joint"])
+@pytest.mark.parametrize("engine", ["numpy", "jax"])
+def test_a_matrix_that_is_tied_to_one_of_a_level_below(engine: str, updates: Any) -> None:
+    """It changes there: before eq1 has a new h, which it is learned from as well, and before U is learned in eq3."""
+    sizes = {"x": 5, "y": 4, "h": 4, "g": 3, "k": 3, "m": 3}
+    x, y, h, g, k, m = (pfn.Variable(name, size) for name, size in sizes.items())
+    V, W, U = (pfn.Parameter(name, shape=shape) for name, shape in {"V": (5, 4), "W": (4, 3), "U": (4, 3)}.items())
+    equations = [(x, V @ h), (y, W @ g), (h, W @ k + U @ m)]
+    network = pfn.Network(*(pfn.Factorization(*both, normalize="columns") for both in equations))
+    data = {"x": RNG.random((5, 9)), "y": RNG.random((4, 9))}
+    initial = {name: RNG.random((sizes[name], 9)) for name in ("h", "g", "k", "m")}
+    initial |= {parameter.name: RNG.random(parameter.shape) for parameter in (V, W, U)}
+    wanted = oracle.sweep_many(network, data, initial, 5, updates=updates)
+    method = pfn.Propagate(updates=updates, acceleration=None)
+    assert_values(pfn.learn(network, data, initial=initial, method=method, engine=engine, iterations=5), wanted)
 
 
 @pytest.mark.parametrize("normalize", [None, "balanced"])
