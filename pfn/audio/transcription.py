@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfn.audio.drums import KIND, Drums, DrumTemplates, drum_templates, load_drums
-from pfn.audio.listeners import Listener, delayed
+from pfn.audio.listeners import Heard, Listener, delayed
 from pfn.audio.machines import NoteMachines
 from pfn.audio.notes import Note, write_midi
 from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
@@ -157,8 +157,10 @@ def _pieces(
             bar.advance(run, done + sweeps, error)
 
         last = number + 1 == len(windows)
-        spectra = listener.bands.of(recording.part(window.begin, window.end, listener.bands.rate)) / loudest.band
-        heard = listener.hear(spectra, watch)
+        samples = recording.part(window.begin, window.end, listener.bands.rate)
+        spectra = listener.bands.of(samples) / loudest.band
+        audible = np.abs(samples).max(initial=0.0) > SILENT
+        heard = listener.hear(spectra, watch) if audible else _nothing(listener, spectra.shape[1])
         flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample)
         kept, fine = (_kept(window, step, last=last) for step in (listener.bands.step, FLUX_HOP / FLUX_RATE))
         # Single precision, and half of it for what is only looked at: an hour of values is then about 250 MB.
@@ -180,8 +182,13 @@ def _joined(pieces: Iterable[Piece]) -> Piece:
 def _silence(recording: Recording, listener: Listener) -> Piece:
     """What is heard where nothing is."""
     columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
-    nothing = np.zeros((len(listener.pitches), columns), np.float32)
-    return Piece(np.zeros((len(listener.bands.weights), columns), np.float16), nothing, nothing, np.zeros(1))
+    spectrum = np.zeros((len(listener.bands.weights), columns), np.float16)
+    return Piece(spectrum, *_nothing(listener, columns), flux=np.zeros(1))
+
+
+def _nothing(listener: Listener, columns: int) -> Heard:
+    zeros = np.zeros((len(listener.pitches), columns), np.float32)
+    return Heard(zeros, zeros)
 
 
 def _kept(window: Window, step: float, *, last: bool) -> slice:

@@ -186,6 +186,13 @@ def test_long_recordings_are_heard_in_windows_that_fit_together():
     assert model.longest * model.bands.step < 61
 
 
+def test_a_recording_that_fades_to_almost_nothing():
+    """Its last window holds what reverberation leaves in a file of floats: numbers, but no sound."""
+    samples = 1e-25 * np.random.default_rng(0).standard_normal(62 * RATE)
+    samples[: TUNE.size] += TUNE
+    assert pitches(transcribe(samples, sample_rate=RATE)) == list(PITCHES)
+
+
 def test_parts_of_a_recording_do_not_depend_on_where_it_is_cut(tmp_path):
     rng = np.random.default_rng(0)
     samples = 0.1 * rng.standard_normal((3 * 44_100, 2))
