@@ -1,6 +1,6 @@
 """The methods: frozen options objects that answer requests."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -89,8 +89,6 @@ class Propagate:
         """Refuse networks with cycles through time, and names that the network does not have."""
         if self.name not in network.methods:
             compile_network(network)  # which says why it cannot
-        if self.updates == "joint":
-            _check_scales(network)
         self.named(network)
 
     def named(self, network: Network) -> "Propagate":
@@ -108,6 +106,8 @@ class Propagate:
 
     def run(self, request: Request) -> Answer:
         """Sweep until a criterion to stop is met."""
+        if self.updates == "joint":
+            _check_scales(request.network, request.learned)
         return propagation.run(request, self.named(request.network))
 
 
@@ -134,10 +134,11 @@ def as_method(method: Any) -> Method:
     return method  # type: ignore[no-any-return]
 
 
-def _check_scales(network: Network) -> None:
+def _check_scales(network: Network, learned: Collection[str]) -> None:
     """Without a scale that stays, both updates would correct that of the product, and overshoot."""
     for equation in network.factorizations:
-        if equation.normalize in (None, "balanced") and any(parameter.learn for parameter in equation.parameters):
+        free = equation.normalize in (None, "balanced")
+        if free and any(parameter.name in learned for parameter in equation.parameters):
             raise OptionError(
                 f"Propagate: updates='joint' needs learned columns whose sums stay, but {equation.name} has "
                 f"normalize={equation.normalize!r}. Declare it with normalize='columns', 'subcolumns' or 'sequences', "

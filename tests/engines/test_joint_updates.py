@@ -92,6 +92,6 @@ def test_another_divergence_is_refused() -> None:
 
 def test_without_learning_nothing_is_different() -> None:
     x, h = pfn.Variable("x", 12), pfn.Variable("h", 3)
-    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", RNG.random((12, 3))) @ h))
+    network = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", RNG.random((12, 3)), learn=True) @ h))
     one, other = (pfn.infer(network, {x: X}, method=m, iterations=9) for m in (JOINT, pfn.Propagate(acceleration=None)))
     np.testing.assert_array_equal(one["h"], other["h"])
