@@ -18,7 +18,7 @@ from benchmarks.peers import CONVOLUTIVE, Found, Peer, usable
 from benchmarks.side_by_side import alternate, table
 from tests.networks import hierarchy
 
-ITERATIONS = 40
+ITERATIONS = 60
 SWEEPS = {
     "plain sweep": pfn.Propagate(acceleration=None),
     "momentum": pfn.Propagate(),
@@ -54,7 +54,7 @@ def convolutive(size: Size) -> pfn.Network:
     return hierarchy(size.bins, (size.components,), size.frames, (1,))
 
 
-def ours(method: pfn.Propagate, engine: str) -> Peer:
+def ours(method: pfn.Propagate | pfn.Substitute, engine: str) -> Peer:
     def run(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
         bins, components, frames = W.shape
         network = convolutive(Size(bins, H.shape[1], components, frames))
@@ -89,16 +89,18 @@ def divergence(X: np.ndarray, W: np.ndarray, H: np.ndarray) -> float:
     return float(kl_div(X, R).sum())
 
 
-def main(rounds: int) -> None:
+def main(rounds: int, dtype: str) -> None:
     contestants = {
         "four bare products": bare_products,
         **{
             f"pfn, {engine}{sweep}": ours(method, {"": "numpy", "JAX, ": "jax"}[engine])
             for engine, (sweep, method) in product(("", "JAX, "), SWEEPS.items())
         },
+        "pfn, substitution, plain sweep": ours(pfn.Substitute(acceleration=None), "numpy"),
+        "pfn, substitution": ours(pfn.Substitute(), "numpy"),
         **usable(CONVOLUTIVE, *problem(MUSIC, "float64")),
     }
-    for size, dtype in ((MUSIC, "float32"), (DRUMS, "float32"), (MUSIC, "float64")):
+    for size in (MUSIC, DRUMS):
         X, W, H = problem(size, dtype)
         runs = {name: partial(run, X, W, H, ITERATIONS) for name, run in contestants.items()}
         times = alternate(runs, rounds)
@@ -123,4 +125,6 @@ def main(rounds: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    main(parser.parse_args().rounds)
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float32")
+    chosen = parser.parse_args()
+    main(chosen.rounds, chosen.dtype)
