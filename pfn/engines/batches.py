@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from pfn.engines.equations import BLOCK_ENTRIES, Equation
+from pfn.engines.equations import Equation
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Problem
-from pfn.engines.state import State, aligned
+from pfn.engines.state import BLOCK_ENTRIES, State, aligned
 from pfn.network import Factorization
 from pfn.updates import factor
 

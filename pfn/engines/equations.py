@@ -12,20 +12,11 @@ from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit
 from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece
 from pfn.engines.problem import Problem
-from pfn.engines.state import Scratch, row_blocks
+from pfn.engines.state import BLOCK_ENTRIES, Scratch, row_blocks
 from pfn.engines.threads import Threads
 from pfn.engines.windows import Windows
 from pfn.network import Factorization
 from pfn.updates import factor, smooth
-
-# How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
-BLOCK_ENTRIES = 1 << 15
-THREAD_ENTRIES = 1 << 17  # by a thread at most; each of its calls has to wait for the interpreter
-
-
-def block_entries(size: int, threads: Threads) -> int:
-    """The same for a child matrix of this size on several threads, whose buffers must not outgrow it."""
-    return BLOCK_ENTRIES if threads.count == 1 else int(np.clip(size // 16, BLOCK_ENTRIES, THREAD_ENTRIES))
 
 
 class Equation:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import BLOCK_ENTRIES, Equation, block_entries
+from pfn.engines.equations import Equation
 from pfn.engines.problem import Errors, Problem
 from pfn.engines.sparse_equations import SparseChildEquation
-from pfn.engines.state import Scratch, row_blocks
+from pfn.engines.state import BLOCK_ENTRIES, Scratch, block_entries, row_blocks
 from pfn.engines.threads import Threads
 
 BUFFERS = ("block", "second block", "third block")

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pfn.engines.blocks import Block
-from pfn.engines.equations import Equation, block_entries
+from pfn.engines.equations import Equation
 from pfn.engines.parameters import Unit
 from pfn.engines.pieces import ChildBlock
 from pfn.engines.problem import Problem
-from pfn.engines.state import Scratch
+from pfn.engines.state import Scratch, block_entries
 from pfn.engines.threads import Threads, spans
 from pfn.updates.maps import DenseMap
 

@@ -12,6 +12,10 @@ from pfn.updates import momentum
 # Buffers start at multiples of this many bytes, so that runs give the same bits wherever they are allocated.
 ALIGNMENT = 64
 
+# How many entries of a child matrix are worked on at a time: what fits in the processor's second-level cache.
+BLOCK_ENTRIES = 1 << 15
+THREAD_ENTRIES = 1 << 17  # by a thread at most; each of its calls has to wait for the interpreter
+
 
 def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
     """A flat array of zeros that starts at a multiple of ALIGNMENT bytes."""
@@ -112,6 +116,11 @@ class Scratch:
         if name not in self._buffers:
             self._buffers[name] = aligned(self._wanted[name], self._dtype)
         return self._buffers[name][: int(np.prod(shape))].reshape(shape)
+
+
+def block_entries(size: int, threads: Threads) -> int:
+    """The same for a child matrix of this size on several threads, whose buffers must not outgrow it."""
+    return BLOCK_ENTRIES if threads.count == 1 else int(np.clip(size // 16, BLOCK_ENTRIES, THREAD_ENTRIES))
 
 
 def row_blocks(rows: int, columns: int, most: int) -> Sequence[slice]:
