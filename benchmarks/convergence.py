@@ -213,7 +213,7 @@ def section6(found: Sequence[tuple[str, np.ndarray]], seeds: int, plain_sweeps: 
             rows[f"{name}, {label}"] = (
                 f"{median(to_paper):g} / {max(to_paper)}" if name.startswith(PAPER_RECORDING[:-5]) else "",
                 f"{median(to_plain):.2f} / {max(to_plain):.2f}",
-                "60, 0.55" if method.start == "levels" else "200, 0.55",
+                {"default": "200, 0.55", "start by levels": "60, 0.55"}.get(label, ""),
             )
     header = ("sweeps to 0.156", f"to the error of {plain_sweeps} plain sweeps", "wanted")
     return table(f"Section 6, {seeds} seeds: sweeps (median / worst)", rows, header)
