@@ -10,7 +10,7 @@ from time import perf_counter
 
 FOLDER = Path(__file__).parent
 SMALLER = {
-    "consensus": ["--largest", "1000"],
+    "consensus": ["--largest", "300"],
     "exact_against_propagation": ["--largest", "40", "--sweeps", "1500"],
     "language": ["--quick"],
     "learning_transitions": ["--seeds", "3"],
