@@ -95,7 +95,7 @@ def on_recordings(files: int, sweeps: int) -> None:
     methods = {
         "plain sweeps": pfn.Propagate(acceleration=None),
         "momentum": pfn.Propagate(),
-        "joint updates": pfn.Propagate(updates="joint"),
+        "joint updates, momentum": pfn.Propagate(updates="joint"),
         "substitution": pfn.Substitute(),
     }
     rows = {}

@@ -21,6 +21,7 @@ from pfn.solve.checks import check_positive
 from pfn.solve.progress import Bar, make_bar
 
 SILENT, SHORT = 1e-5, 0.1
+INAUDIBLE = 1e-6  # of the loudest band: windows that are never louder are not listened to
 """There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
 
 FLUX_RATE = 16_000
@@ -157,9 +158,8 @@ def _pieces(
             bar.advance(run, done + sweeps, error)
 
         last = number + 1 == len(windows)
-        samples = recording.part(window.begin, window.end, listener.bands.rate)
-        spectra = listener.bands.of(samples) / loudest.band
-        audible = np.abs(samples).max(initial=0.0) > SILENT
+        spectra = listener.bands.of(recording.part(window.begin, window.end, listener.bands.rate)) / loudest.band
+        audible = spectra.max(initial=0.0) > INAUDIBLE
         heard = listener.hear(spectra, watch) if audible else _nothing(listener, spectra.shape[1])
         flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample)
         kept, fine = (_kept(window, step, last=last) for step in (listener.bands.step, FLUX_HOP / FLUX_RATE))

@@ -64,15 +64,19 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
     return Observations(_trimmed(network, arrays, lengths), lengths, listed)
 
 
+# Data whose maximum is so many times ε are fitted half a per cent worse, those of ten times by a seventh.
+ABOVE_EPSILON = 100
+
+
 def check_scale(observations: Observations, epsilon: float) -> None:
-    """Refuse data that are smaller than ε everywhere: what comes out would be made of ε."""
+    """Refuse data that are hardly larger than ε anywhere: what comes out would be made of ε."""
     arrays = [array for pieces in observations.arrays.values() for array in pieces if array.size]
     largest = max((_largest(array) for array in arrays), default=0.0)
-    if 0 < largest < epsilon:
+    if 0 < largest < ABOVE_EPSILON * epsilon:
         raise DataError(
-            f"{', '.join(observations.arrays)}: the largest value is {largest:.3g}, less than epsilon = {epsilon:g}, "
-            "which is added to numerators and denominators, so that it would drown the data. Multiply them by a number "
-            "that brings their maximum to about 1."
+            f"{', '.join(observations.arrays)}: the largest value is {largest:.3g}, less than {ABOVE_EPSILON} times "
+            f"epsilon = {epsilon:g}, which is added to numerators and denominators and would drown the data. Multiply "
+            "them by a number that brings their maximum to about 1, or give the method a smaller epsilon."
         )
 
 

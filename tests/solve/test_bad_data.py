@@ -58,18 +58,20 @@ def test_negative_zero_is_zero() -> None:
 
 @pytest.mark.parametrize("kind", [np.array, scipy.sparse.csr_array])
 @pytest.mark.parametrize(("method", "epsilon"), [("propagate", "1e-09"), ("substitute", "1e-09"), (pfn.PAPER, "1e-05")])
-def test_smaller_than_epsilon_everywhere(method: Any, epsilon: str, kind: Any) -> None:
+def test_hardly_larger_than_epsilon_anywhere(method: Any, epsilon: str, kind: Any) -> None:
     with refused(
-        f"x: the largest value is 5e-12, less than epsilon = {epsilon}, which is added to numerators and denominators, "
-        "so that it would drown the data. Multiply them by a number that brings their maximum to about 1.",
+        f"x: the largest value is 5e-08, less than 100 times epsilon = {epsilon}, which is added to numerators and "
+        "denominators and would drown the data. Multiply them by a number that brings their maximum to about 1, or "
+        "give the method a smaller epsilon.",
         DataError,
     ):
-        pfn.infer(MACHINE, {"x": kind(np.ones((4, 6)) * 5e-12)}, method=method)
+        pfn.infer(MACHINE, {"x": kind(np.ones((4, 6)) * 5e-8)}, method=method)
 
 
 def test_nothing_but_zeros_or_hidden_entries_is_no_matter_of_scale() -> None:
     assert not pfn.infer(MACHINE, {"x": np.zeros((4, 6))}, iterations=3)["x"].any()
     assert np.isfinite(pfn.infer(MACHINE, {"x": np.full((4, 6), np.nan)}, iterations=3)["x"]).all()
+    assert pfn.infer(MACHINE, {"x": 1e-12 * X}, method=pfn.Propagate(epsilon=1e-20), iterations=3).iterations == 3
     small = pfn.infer(MACHINE, {"x": 1e-12 * X}, method="exact")["x"]
     np.testing.assert_allclose(small[:, 0], 1e-12 * X[:, 0])
 
