@@ -13,6 +13,11 @@ from pfn.solve.history import Recorder
 from pfn.solve.request import Answer, Method, Request
 from pfn.updates.momentum import steps_after
 
+# The divergence has risen for good if it ends at so many times its lowest value: users are told, as fewer sweeps are
+# better then, or another method. Sweeps propagate; the mean over lags, for one, need not descend.
+RISEN = 1.1
+NOTHING = 1e-3  # of the first divergence: what rises by less is fitted anyway
+
 
 class Engine(Protocol):
     """What sweeps need of an engine."""
@@ -189,10 +194,22 @@ class Sweeps:
         if self.done > request.iterations:
             return f"the checkpoint had more than the {request.iterations} sweeps asked for"
         if self.done == request.iterations:
-            return f"all {request.iterations} sweeps were done"
+            return f"all {request.iterations} sweeps were done{self._risen()}"
         if asked_to_stop:
             return f"the callback asked to stop after sweep {self.done - 1}"
         return None
+
+    def _risen(self) -> str:
+        """A hint where the divergence ends far above its lowest value, but for that of ramps and releases."""
+        measured = [value for value in self.past if isfinite(value)]
+        if self.settled or not measured:
+            return ""
+        lowest, rise = min(measured), measured[-1] - min(measured)
+        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0]):
+            return ""
+        return (
+            f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {self.past.index(lowest) + 1} of them"
+        )
 
     def _stalled(self) -> bool:
         """Whether nothing moves any more; not while a change is still to come."""

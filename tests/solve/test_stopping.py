@@ -235,3 +235,25 @@ def test_a_callback_sees_every_sweep_measured() -> None:
     result = pfn.learn(network, data, method=pfn.PAPER, measure=10, callback=lambda number, _: number == 3)
     assert result.iterations == 4
     assert np.isfinite(result.rmse["eq1"])
+
+
+def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out() -> None:
+    """The mean over lags is no descent: from where substitution ends it leads up again."""
+    rng = np.random.default_rng(7)
+    patterns = rng.gamma(0.3, size=(6, 20, 2))
+    events = np.where(rng.random((2, 60)) < 0.1, rng.random((2, 60)), 0)
+    X = sum(W @ np.pad(events, ((0, 0), (lag, 0)))[:, :60] for lag, W in enumerate(patterns))
+    data, network = {"x1": X / X.max() + 0.01 * rng.random(X.shape)}, hierarchy(20, (2,), 6, (1,))
+    good = pfn.learn(network, data, method="substitute", iterations=200)
+    assert good.stop == "all 200 sweeps were done"
+    start = {name: good[name] for name in ("x2", *(parameter.name for parameter in network.parameters))}
+    plain = pfn.learn(network, data, method=PLAIN, initial=start, iterations=200)
+    divergence = plain.history.divergence
+    share = 100 * (1 - divergence.min() / divergence[-1])
+    assert share > 10
+    assert plain.stop == (
+        f"all 200 sweeps were done; the divergence was {share:.0f} % lower after {divergence.argmin() + 1} of them"
+    )
+    sparse = pfn.Propagate(acceleration=None, sparseness=pfn.ramp(0.0, 0.5, start=100, stop=200))
+    ramped = pfn.learn(network, data, method=sparse, initial=start, iterations=200)
+    assert ramped.stop == "all 200 sweeps were done"  # there it rises because the user wants it to
