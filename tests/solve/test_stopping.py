@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfn
-from tests.networks import hierarchy, regular_expression
+from tests.networks import hierarchy, plain_nmf, regular_expression
 from tests.solve.cases import MACHINE, PLAIN, assert_same, chain, numbers, parts_based, states
 
 ONE = states(1, *[0] * 9)
@@ -257,3 +257,13 @@ def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out() -> None:
     sparse = pfn.Propagate(acceleration=None, sparseness=pfn.ramp(0.0, 0.5, start=100, stop=200))
     ramped = pfn.learn(network, data, method=sparse, initial=start, iterations=200)
     assert ramped.stop == "all 200 sweeps were done"  # there it rises because the user wants it to
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_fitted_anyway_has_not_risen(dtype: str) -> None:
+    """At the end of an exact fit the divergence is rounding: many times its lowest value, and nothing to tell."""
+    rng = np.random.default_rng(0)
+    X = rng.random((8, 2)) @ rng.random((2, 20))
+    result = pfn.learn(plain_nmf(8, 2), {"x": X}, iterations=300, dtype=dtype)
+    assert result.history.divergence[-1] > 1.1 * result.history.divergence.min()
+    assert result.stop == "all 300 sweeps were done"
