@@ -10,14 +10,14 @@ from time import perf_counter
 
 FOLDER = Path(__file__).parent
 SMALLER = {
-    "consensus": ["--largest", "300"],
+    "consensus": ["--largest", "1000"],
     "exact_against_propagation": ["--largest", "40", "--sweeps", "1500"],
     "language": ["--quick"],
     "learning_transitions": ["--seeds", "3"],
     "learning_with_exact": ["--seeds", "3"],
     "many_sequences": ["--quick"],
-    "noisy_tracking": ["--seeds", "1"],
-    "quadratic_solvers": ["--largest", "5000"],
+    "noisy_tracking": ["--seeds", "2"],
+    "quadratic_solvers": ["--largest", "10000"],
     "recovered_targets": ["--scenes", "40", "--solved", "4"],
     "section6": ["--quick"],
     "substitution": ["--quick"],

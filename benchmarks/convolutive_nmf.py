@@ -24,7 +24,6 @@ SWEEPS = {
     "plain sweep": pfn.Propagate(acceleration=None),
     "momentum": pfn.Propagate(),
     "joint updates": pfn.Propagate(acceleration=None, updates="joint"),
-    "joint updates, momentum": pfn.Propagate(updates="joint"),
 }
 
 
@@ -55,7 +54,7 @@ def convolutive(size: Size) -> pfn.Network:
     return hierarchy(size.bins, (size.components,), size.frames, (1,))
 
 
-def ours(method: pfn.Propagate | pfn.Substitute, engine: str) -> Peer:
+def ours(method: pfn.Propagate, engine: str) -> Peer:
     def run(X: np.ndarray, W: np.ndarray, H: np.ndarray, iterations: int) -> Found:
         bins, components, frames = W.shape
         network = convolutive(Size(bins, H.shape[1], components, frames))
@@ -115,8 +114,6 @@ def main(rounds: int, dtype: str) -> None:
             f"pfn, {engine}{sweep}": ours(method, {"": "numpy", "JAX, ": "jax"}[engine])
             for engine, (sweep, method) in product(("", "JAX, "), SWEEPS.items())
         },
-        "pfn, substitution, plain sweep": ours(pfn.Substitute(acceleration=None), "numpy"),
-        "pfn, substitution": ours(pfn.Substitute(), "numpy"),
         **usable(CONVOLUTIVE, *problem(MUSIC, "float64")),
     }
     for size in (MUSIC, DRUMS):
