@@ -8,6 +8,7 @@ data/piano-maps; without them a passage made by code stands in. Other programs o
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -32,7 +33,7 @@ from pfn.models import (
 from pfn.paper.originals import DETERMINISTIC, EXPRESSION, SCENE_LENGTH, TARGETS, UPPER
 from pfn.paper.piano import RATE, passage
 
-PLAIN = pfn.Propagate(acceleration=None, start="random")
+PLAIN = replace(pfn.PAPER, epsilon=1e-9)
 RECORDINGS = Path(__file__).parents[1] / "../shared/data/piano-maps"
 PAPER_RECORDING = "MAPS_MUS-pathetique_2_ENSTDkAm.flac"
 MOST = 8000  # plain sweeps

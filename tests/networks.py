@@ -355,7 +355,7 @@ def random_options(
     sparseness: list[Any] = [0.0, 0.0, float(rng.uniform(0.05, 0.6)), mapping]
     return {
         "learn": learn,
-        "averaging": "updated" if rng.random() < 0.6 else "all",
+        "averaging": ("pooled", "updated", "all")[int(rng.integers(3))],
         "divergence": "kl" if rng.random() < 0.7 else "euclidean",
         "epsilon": 1e-9 if rng.random() < 0.7 else 1e-5,
         "sparseness": sparseness[int(rng.integers(4))],

@@ -21,7 +21,7 @@ class Options:
     """How to sweep; sparseness is a number, a function of the sweep, or a mapping from names to either."""
 
     learn: bool = True
-    averaging: str = "updated"
+    averaging: str = "pooled"
     updates: str = "alternating"
     divergence: str = "kl"
     epsilon: float = 1e-9
@@ -42,6 +42,7 @@ class Strand:
     values: dict[Place, Array]
     holders: dict[Place, list[Copy]]
     copies: dict[Copy, Array]
+    terms: dict[Copy, tuple[Array, Array]]  # numerators and denominators of the right updates of a sweep
 
 
 def sweep_many(network: Network, data: Values, initial: Values, iterations: int, **options: Any) -> dict[str, Array]:
@@ -190,7 +191,7 @@ def start_strand(network: Network, data: Values, initial: Values, weights: Value
             observed[name, column] = seen
             values[name, column] = np.where(np.isnan(seen), initial[name][:, position] if needed else hidden, seen)
     copies = {copy: values[place] for place, held in holders.items() for copy in held}
-    return Strand(counts, columns, weighted, observed, values, holders, copies)
+    return Strand(counts, columns, weighted, observed, values, holders, copies, {})
 
 
 def array_of(strand: Strand, variable: str, size: int) -> Array:
@@ -232,15 +233,21 @@ def complete_at(network: Network, now: int, role: str) -> list[str]:
 
 
 def settle(strand: Strand, variable: str, role: str, options: Options) -> None:
-    """Give a variable the mean of its copies, then its observations, and all its copies the outcome."""
+    """Give a variable the mean of its copies, or the common update of a parent, then its observations, and all its
+    copies the outcome.
+    """
     released = options.sweep >= (options.release or {}).get(variable, np.inf)
     for place, held in strand.holders.items():
         updated = [copy for copy in held if copy[1] == role]
         if place[0] == variable and updated:
-            counted = held if options.averaging == "all" else updated
-            mean = sum(strand.copies[copy] for copy in counted) / len(counted)
+            if options.averaging == "pooled" and role == "parent":
+                upper, lower = np.sum([strand.terms[copy] for copy in updated], axis=0) + options.epsilon
+                new = strand.values[place] * upper / lower
+            else:
+                counted = held if options.averaging == "all" else updated
+                new = sum(strand.copies[copy] for copy in counted) / len(counted)
             seen = strand.observed[place]
-            strand.values[place] = np.where(np.isnan(seen) | released, mean, seen)
+            strand.values[place] = np.where(np.isnan(seen) | released, new, seen)
             for copy in held:
                 strand.copies[copy] = strand.values[place]
 
@@ -287,6 +294,7 @@ def update_parents(strand: Strand, equation: Factorization, parameters: Values, 
         for number, rows in enumerate(rows_of(equation, "parent")):
             if (equation.name, "parent", number, column) in strand.copies:
                 strand.copies[equation.name, "parent", number, column] = H[rows]
+                strand.terms[equation.name, "parent", number, column] = upper[rows], lower[rows]
 
 
 def propagate(strand: Strand, equation: Factorization, parameters: Values) -> None:

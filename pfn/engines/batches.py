@@ -34,7 +34,7 @@ def _is_simple(equation: Factorization, problem: Problem, layout: Layout, fixed:
     uses = [p for e in problem.schedule.network.factorizations for p in e.parents if p.variable.name == name]
     return (
         problem.divergence.unit_denominator
-        and problem.averaging == "updated"
+        and problem.averaging != "all"
         and layout.single
         and len(uses) == 1
         and len(equation.terms) == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,14 @@ from pfn.engines.state import BLOCK_ENTRIES, Scratch, row_blocks
 from pfn.engines.threads import Threads
 from pfn.engines.windows import Windows
 from pfn.network import Factorization
-from pfn.updates import factor, smooth
+from pfn.updates import smooth
+
+
+class Terms(NamedTuple):
+    """Of a right update of the stacked parents, without ε; the denominator may be one column for all."""
+
+    numerator: np.ndarray
+    denominator: np.ndarray
 
 
 class Equation:
@@ -48,7 +55,7 @@ class Equation:
         self.reconstruction = reconstruction
         self.fresh = False  # whether the reconstruction is W times the parents as they are now
         self._sums: tuple[float, np.ndarray] | None = None
-        self._joint: np.ndarray | None = None  # the factors of the next right update, if a left one has made them
+        self._joint: Terms | None = None  # those of the next right update, if a left one has made them
         self._learned = any(parameter.name in problem.learned for parameter in declared.parameters)
         self._place_in_time(layout, problem)
 
@@ -195,14 +202,14 @@ class Equation:
             self._stacked_children[piece.rows] = piece.values
         return self._stacked_children
 
-    def right_factors(self, sparseness: float) -> np.ndarray:
-        """What the stacked parents are to be multiplied by; lies in the shared stack, if no left update made it."""
+    def right_terms(self, sparseness: float) -> Terms:
+        """What the right update of the stacked parents is made from; in the shared stack, if no left update made it."""
         if self._joint is not None:
-            factors, self._joint = self._joint, None
-            return factors
-        return self._factors(*self._fields(self.stacked_parents(sparseness), sparseness), sparseness, self._stack)
+            terms, self._joint = self._joint, None
+            return terms
+        return self._terms(*self._fields(self.stacked_parents(sparseness), sparseness), sparseness, self._stack)
 
-    def _factors(self, A: Any, B: Any, sparseness: float, out: np.ndarray) -> np.ndarray:
+    def _terms(self, A: Any, B: Any, sparseness: float, out: np.ndarray) -> Terms:
         numerator = smooth(self._adjoint(A, out), sparseness, out=out)
         if B is None:
             denominator = self.column_sums(sparseness)
@@ -210,8 +217,7 @@ class Equation:
             denominator = smooth(self._adjoint(B, self._second_stack), sparseness)
         if self._windowed:
             denominator = self._gathered(numerator, denominator)
-        factors: np.ndarray = factor(numerator, denominator + self.epsilon, self.epsilon, out=numerator)
-        return factors
+        return Terms(numerator, denominator)
 
     def _gathered(self, numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
         """Let windows gather the numerators, in place, and the denominators: parents get those of all they reach."""
@@ -249,13 +255,13 @@ class Equation:
         self._add_weighted(units, parents, *self._fields(parents, sparseness))
 
     def add_joint_statistics(self, units: list[Unit], sparseness: float) -> None:
-        """The same, and the factors of the next right update from the same A.
+        """The same, and the terms of the next right update from the same A.
 
         They are kept until then: parents of this equation may be children in left updates that are still to come.
         """
         parents = self.stacked_parents(sparseness)
         A, B = self._fields(parents, sparseness)
-        self._joint = self._factors(A, B, sparseness, self._joint_stack)
+        self._joint = self._terms(A, B, sparseness, self._joint_stack)
         self._add_weighted(units, parents, A, B)
 
     @cached_property

@@ -18,7 +18,7 @@ Values = Mapping[str, Array]  # of the variables that change, and of the learned
 
 
 class Statistics(NamedTuple):
-    """The numerator and the denominator of a left update."""
+    """The numerator and the denominator of an update."""
 
     numerator: Array
     denominator: Array
@@ -135,9 +135,9 @@ class Equations:
             return turn.fresh[equation.name]
         return self.apply(equation, values, self.parents(equation, values, turn.sparseness[equation.names[0]]))
 
-    def right_factors(self, equation: Equation, values: Values, turn: Turn) -> Array:
-        """What the stacked parents are to be multiplied by."""
-        epsilon, sparseness = self.plan.epsilon, turn.sparseness[equation.names[0]]
+    def right_terms(self, equation: Equation, values: Values, turn: Turn) -> Statistics:
+        """What the right update of the stacked parents is made from; the denominator may be one column for all."""
+        sparseness = turn.sparseness[equation.names[0]]
         A, B = self.fields(equation, values, turn)
         numerator = smooth(self.adjoint(equation, values, A), sparseness, xp=ARRAYS)
         down = self.column_sums(equation, values) if B is None else self.adjoint(equation, values, B)
@@ -145,7 +145,12 @@ class Equations:
         if any(equation.windows):
             live = self.data.columns[equation.name].live
             numerator, denominator = (self._gathered(equation, field * live) for field in (numerator, denominator))
-        found: Array = factor(numerator, denominator + epsilon, epsilon, xp=ARRAYS)
+        return Statistics(numerator, denominator)
+
+    def factors(self, terms: Statistics) -> Array:
+        """What parents are to be multiplied by."""
+        epsilon = self.plan.epsilon
+        found: Array = factor(terms.numerator, terms.denominator + epsilon, epsilon, xp=ARRAYS)
         return found
 
     def _gathered(self, equation: Equation, field: Array) -> Array:

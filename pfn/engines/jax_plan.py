@@ -108,6 +108,7 @@ class Plan:
     divergence: Divergence
     epsilon: float
     accelerated: bool
+    pooled: bool  # whether the copies of a parent are updated together
     mesh: Any  # the devices over which columns are spread, or None
 
     @cached_property
@@ -140,6 +141,7 @@ def make_plan(problem: Problem, layout: Layout, width: int, changing: tuple[str,
         divergence=problem.divergence,
         epsilon=problem.epsilon,
         accelerated=problem.accelerated,
+        pooled=problem.averaging == "pooled",
         mesh=problem.mesh,
     )
 
@@ -215,7 +217,7 @@ def _stays_sparse(value: Any, columns: int) -> bool:
 def _is_simple(declared: Factorization, problem: Problem, changing: tuple[str, ...]) -> bool:
     network: Network = problem.schedule.network
     copies = [parent.variable.name for e in network.factorizations for parent in e.parents]
-    return problem.averaging == "updated" and all(
+    return problem.averaging != "all" and all(
         term.parameter.name not in problem.learned
         and term.slice.lag == 0
         and term.window is None

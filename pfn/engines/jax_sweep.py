@@ -1,6 +1,6 @@
 """One sweep as a pure function of the values, to be compiled: up, down, and the errors after it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -9,13 +9,13 @@ import numpy as np
 from pfn.engines.jax_arrays import ARRAYS, Array, once, shift, stack
 from pfn.engines.jax_data import Data
 from pfn.engines.jax_devices import has_accelerator
-from pfn.engines.jax_equations import Equations, Turn, Values
+from pfn.engines.jax_equations import Equations, Statistics, Turn, Values
 from pfn.engines.jax_learning import learn
 from pfn.engines.jax_plan import Equation, Level, Plan
 from pfn.engines.means import Counts
 from pfn.updates import momentum
 
-Contributions = dict[str, Array]  # by variable: the summed factors of its copies as a parent
+Contributions = dict[str, list[Array]]  # by variable: sums over its copies as a parent, of both terms or of factors
 
 
 class Sweep:
@@ -92,7 +92,7 @@ class Sweep:
 
     def _updated_parents(self, equation: Equation, values: Values, turn: Turn) -> dict[str, Array]:
         """The parents of a simple equation: with one copy each there is nothing to average."""
-        factors = self._equations.right_factors(equation, values, turn)
+        factors = self._equations.factors(self._equations.right_terms(equation, values, turn))
         if any(equation.masked):
             factors = jnp.where(self._data.columns[equation.name].parents[0], factors, 1)
         names = [parent.variable.name for parent in equation.parents]
@@ -100,22 +100,28 @@ class Sweep:
         return {name: self._restored(name, new[rows]) for name, rows in zip(names, equation.parent_rows, strict=True)}
 
     def _contribute(self, equation: Equation, values: Values, turn: Turn, contributions: Contributions) -> None:
-        factors = self._equations.right_factors(equation, values, turn)
+        terms = self._equations.right_terms(equation, values, turn)
+        fields: Sequence[Array] = terms if self._plan.pooled else [self._equations.factors(terms)]
         exists = self._data.columns[equation.name].parents
         for parent, rows, mask in zip(equation.parents, equation.parent_rows, exists, strict=True):
             name = parent.variable.name
             if name in values:
-                part = shift(jnp.where(mask, factors[rows], 0), -parent.lag)
-                contributions[name] = contributions[name] + part if name in contributions else part
+                parts = [_moved(field[rows], mask, -parent.lag) for field in fields]
+                before = contributions.get(name)
+                contributions[name] = parts if before is None else [a + b for a, b in zip(before, parts, strict=True)]
 
     def _average(
         self, values: Values, contributions: Contributions, names: Iterable[str], counts: Mapping[str, Counts]
     ) -> Values:
-        """Variables become the mean of their copies as parents."""
+        """Variables are updated with what their copies as parents have."""
         changed = {}
         for name in names:
             if name in contributions:
-                factors = (contributions.pop(name) + counts[name].current) * counts[name].reciprocal
+                factors, *denominators = contributions.pop(name)
+                if denominators:
+                    factors = self._equations.factors(Statistics(factors, *denominators))
+                else:
+                    factors = (factors + counts[name].current) * counts[name].reciprocal
                 changed[name] = self._restored(name, values[name] * factors)
         return {**values, **changed}
 
@@ -166,6 +172,13 @@ def _after_learning(turn: Turn, level: Level) -> Turn:
     """Without the W S of equations, of higher levels too, whose W the left updates of a level have changed."""
     stale = {name for step in level.learning for name in step.equations}
     return turn._replace(fresh={name: R for name, R in turn.fresh.items() if name not in stale})
+
+
+def _moved(field: Array, mask: Array, lag: int) -> Array:
+    """A field of an equation's columns in those of a parent, zero where it has no copy; one column stands for all."""
+    if field.shape[1] == 1:
+        return field * shift(mask[None].astype(field.dtype), lag)
+    return shift(jnp.where(mask, field, 0), lag)
 
 
 class _Sums(NamedTuple):

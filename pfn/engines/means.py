@@ -1,7 +1,8 @@
-"""Averages of copies (DESIGN, section 4): a variable becomes the mean of its copies, column by column.
+"""What becomes of the copies of a variable (DESIGN, section 4), column by column.
 
-All copies of a parent start from its value, so the mean of the updated copies is the value times the mean of
-their factors. "updated" averages the copies of this pass; "all" counts the others with the current value.
+All copies of a parent start from its value, so it is multiplied by a factor: with "pooled" by that of all copies
+together, the sum of their numerators by the sum of their denominators. With "updated" by the mean of the factors of
+this pass; "all" counts the other copies with the current value. A child becomes the mean of its copies.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import Equation
+from pfn.engines.equations import Equation, Terms
 from pfn.engines.layout import Layout
+from pfn.engines.pieces import ParentPiece
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch
+from pfn.updates import factor
 
 
 class Counts(NamedTuple):
@@ -47,6 +50,7 @@ class ParentMean:
     def __init__(self, values: np.ndarray, equations: dict[str, Equation], name: str, copies: Copies) -> None:
         self._values = values
         self._copies = copies
+        self._epsilon = next(iter(equations.values())).epsilon
         self._pieces = {
             equation: [piece for piece in equations[equation].parents if piece.variable == name]
             for equation in copies.by_equation
@@ -75,23 +79,31 @@ class ParentMean:
             shape = self._values.shape
             self._total = scratch.take("factors", shape) if self._one_equation else np.empty_like(self._values)
 
-    def collect(self, equation: str, factors: np.ndarray) -> None:
+    def collect(self, equation: str, terms: Terms) -> None:
         """Take the factors of the copies in one equation; if it is the only one, nothing remains to be done."""
         if self._total is None:
             piece = self._pieces[equation][0]
-            np.multiply(piece.values, factors[piece.rows, piece.skip :], out=piece.values)
+            np.multiply(piece.values, self._factors(terms, piece)[:, piece.skip :], out=piece.values)
             return
         if not self._seen:
             self._total[...] = 0
         self._seen.append(equation)
         for piece in self._pieces[equation]:
-            part = factors[piece.rows]
-            for columns in (self._dead[equation], piece.cut):
-                if columns is not None:
-                    part[:, columns] = 0
-            self._total[:, : piece.values.shape[1]] += part[:, piece.skip :]
+            self._add(equation, piece, self._factors(terms, piece))
         if self._one_equation:
             self.finish()
+
+    def _add(self, equation: str, piece: ParentPiece, part: np.ndarray) -> None:
+        """Add what a copy has, where there is one."""
+        for columns in (self._dead[equation], piece.cut):
+            if columns is not None:
+                part[:, columns] = 0
+        self._total[:, : piece.values.shape[1]] += part[:, piece.skip :]
+
+    def _factors(self, terms: Terms, piece: ParentPiece) -> np.ndarray:
+        part, denominator = terms.numerator[piece.rows], terms.denominator[piece.rows] + self._epsilon
+        factors: np.ndarray = factor(part, denominator, self._epsilon, out=part)
+        return factors
 
     def finish(self) -> None:
         """Multiply by the mean of the factors that are in; nothing if there are none."""
@@ -104,6 +116,56 @@ class ParentMean:
         self._total *= counts.reciprocal
         self._values *= self._total
         self._seen = []
+
+
+class ParentPool(ParentMean):
+    """The copies of a variable as a parent, updated together."""
+
+    def bind(self, scratch: Scratch) -> None:
+        """Take the shared buffers."""
+        super().bind(scratch)
+        if self._total is not None:
+            self._denominators = np.empty_like(self._values)
+            self._touched = {name: self._touched_by(name) for name in self._pieces}
+
+    def _touched_by(self, equation: str) -> np.ndarray:
+        """For every copy in an equation, 1 where there is one and 0 elsewhere."""
+        touched = np.zeros((len(self._pieces[equation]), self._values.shape[1]), self._values.dtype)
+        for row, piece in zip(touched, self._pieces[equation], strict=True):
+            there = np.ones(piece.skip + piece.values.shape[1])
+            for columns in (self._dead[equation], piece.cut):
+                if columns is not None:
+                    there[columns] = 0
+            row[: piece.values.shape[1]] = there[piece.skip :]
+        return touched
+
+    def collect(self, equation: str, terms: Terms) -> None:
+        """Take the terms of the copies in one equation; if it is the only one, nothing remains to be done."""
+        if self._total is None:
+            super().collect(equation, terms)
+            return
+        if not self._seen:
+            self._total[...] = 0
+            self._denominators[...] = 0
+        self._seen.append(equation)
+        pieces, touched = self._pieces[equation], self._touched[equation]
+        for piece in pieces:
+            self._add(equation, piece, terms.numerator[piece.rows])
+        if terms.denominator.shape[1] == 1:
+            self._denominators += np.hstack([terms.denominator[piece.rows] for piece in pieces]) @ touched
+        else:
+            for piece, there in zip(pieces, touched, strict=True):
+                columns = piece.values.shape[1]
+                self._denominators[:, :columns] += terms.denominator[piece.rows, piece.skip :] * there[:columns]
+        if self._one_equation:
+            self.finish()
+
+    def finish(self) -> None:
+        """Multiply by the factor of what is in, which is one where nothing is."""
+        if self._total is not None and self._seen:
+            self._denominators += self._epsilon
+            self._values *= factor(self._total, self._denominators, self._epsilon, out=self._total)
+            self._seen = []
 
 
 class ChildMean:
@@ -165,7 +227,8 @@ def make_means(
 
     parents = {piece.variable for equation in equations.values() for piece in equation.parents}
     children = {piece.variable for equation in equations.values() for piece in equation.children}
+    parent = ParentPool if problem.averaging == "pooled" else ParentMean
     return (
-        {n: ParentMean(arrays[n], equations, n, copies(n, "parents")) for n in changing if n in parents},
+        {n: parent(arrays[n], equations, n, copies(n, "parents")) for n in changing if n in parents},
         {n: ChildMean(arrays[n], equations, n, copies(n, "children")) for n in changing if n in children},
     )

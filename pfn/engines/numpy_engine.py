@@ -214,9 +214,9 @@ class NumpyRun:
         means = self._means_above(equation)
 
         def work(_number: int, sparseness: Mapping[str, float]) -> None:
-            factors = equation.right_factors(sparseness[equation.name])
+            terms = equation.right_terms(sparseness[equation.name])
             for mean in means:
-                mean.collect(equation.name, factors)
+                mean.collect(equation.name, terms)
 
         if not means:
             return lambda _number, _sparseness: None

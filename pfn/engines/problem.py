@@ -37,7 +37,7 @@ class Problem:
     learn_at: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by parameter: the only sweeps that change it
     adjust: Mapping[str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict)  # after an update
     joint: bool = False  # whether the left and right updates of a level are made from the same ratios
-    averaging: str = "updated"
+    averaging: str = "pooled"
     divergence: Divergence = KULLBACK_LEIBLER
     epsilon: float = 1e-9
     accelerated: bool = False  # ratio momentum before every sweep

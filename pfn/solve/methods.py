@@ -17,7 +17,7 @@ from pfn.solve.request import Answer, Method, Request
 from pfn.solve.substitute import Substitute
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
-    "averaging": ("updated", "all"),
+    "averaging": ("pooled", "updated", "all"),
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
     "updates": ("alternating", "joint"),
@@ -29,7 +29,9 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
 class Propagate:
     """The paper's inference and learning: sweeps of multiplicative updates up and propagated values down.
 
-    - averaging: which copies a variable is the mean of, "updated" (Algorithm 1) or "all" (Algorithm 2);
+    - averaging: what becomes of the copies of a parent, "pooled": they are updated together, by the sum of their
+      numerators over the sum of their denominators; "updated" (the paper's Algorithm 1): the mean of the copies updated
+      in this pass; "all" (Algorithm 2): the mean of all copies;
     - acceleration: "momentum" extrapolates along the last relative change before every sweep, None does not;
     - updates: in learning, "alternating" makes the right update of an equation with the W that its left update gave,
       "joint" makes both from the same ratios, which takes one product less;
@@ -43,7 +45,7 @@ class Propagate:
       other, where there are such; "levels", which then fits every learned level to the one below it; or "random".
     """
 
-    averaging: Literal["updated", "all"] = "updated"
+    averaging: Literal["pooled", "updated", "all"] = "pooled"
     acceleration: Literal["momentum"] | None = "momentum"
     updates: Literal["alternating", "joint"] = "alternating"
     divergence: Literal["kl", "euclidean"] = "kl"
@@ -176,4 +178,4 @@ def _equation(network: Network, key: Any) -> str:
 
 
 # The numbers of the paper's own experiments (section 3.2 and appendix A).
-PAPER = Propagate(epsilon=1e-5, acceleration=None, start="random")
+PAPER = Propagate(averaging="updated", epsilon=1e-5, acceleration=None, start="random")

@@ -36,6 +36,8 @@ def test_the_random_problems_cover_what_they_should() -> None:
     counts = {
         "learning": sum(chosen["learn"] for chosen in options),
         "inference": sum(not chosen["learn"] for chosen in options),
+        "pooled": sum(chosen["averaging"] == "pooled" for chosen in options),
+        "mean of the updated": sum(chosen["averaging"] == "updated" for chosen in options),
         "all copies": sum(chosen["averaging"] == "all" for chosen in options),
         "euclidean": sum(chosen["divergence"] == "euclidean" for chosen in options),
         "sparseness": sum(bool(chosen["sparseness"]) for chosen in options),
