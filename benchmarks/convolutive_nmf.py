@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import kl_div
 
 import pfn
-from benchmarks.convergence import recordings
+from benchmarks.convergence import PLAIN, recordings
 from benchmarks.peers import CONVOLUTIVE, Found, Peer, usable
 from benchmarks.side_by_side import alternate, table
 from tests.networks import hierarchy
@@ -92,7 +92,8 @@ def divergence(X: np.ndarray, W: np.ndarray, H: np.ndarray) -> float:
 def on_recordings(files: int, sweeps: int) -> None:
     """What each method of ours ends at, from its own start."""
     methods = {
-        "plain sweeps": pfn.Propagate(acceleration=None),
+        "plain sweeps of the paper": PLAIN,
+        "pooled": pfn.Propagate(acceleration=None),
         "momentum": pfn.Propagate(),
         "joint updates, momentum": pfn.Propagate(updates="joint"),
         "substitution": pfn.Substitute(),

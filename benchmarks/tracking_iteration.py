@@ -32,8 +32,8 @@ def main(rounds: int) -> None:
     times = alternate(
         {
             "plain NumPy, plain sweep": plain,
-            "pfn, plain sweep": lambda: ours(pfn.Propagate(acceleration=None)),
-            "pfn, sweep with momentum": lambda: ours(pfn.Propagate()),
+            "pfn, plain sweep": lambda: ours(pfn.Propagate(acceleration=None, start="random")),
+            "pfn, sweep with momentum": lambda: ours(pfn.Propagate(start="random")),
         },
         rounds,
     )

@@ -1,5 +1,6 @@
 """WHERE: engines that run schedules."""
 
+from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics, dense, has_hidden
 from pfn.engines.run import Run, choose_engine, is_installed, make_run
 from pfn.engines.stretch import STALL_SWEEPS, Stretch, stalled
@@ -9,6 +10,7 @@ __all__ = [
     "BLAS",
     "STALL_SWEEPS",
     "Errors",
+    "Layout",
     "Problem",
     "Run",
     "Statistics",

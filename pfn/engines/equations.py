@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,20 +10,13 @@ import scipy.sparse as sp
 from pfn.engines.blocks import Block
 from pfn.engines.layout import Layout
 from pfn.engines.parameters import Unit
-from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece
+from pfn.engines.pieces import ChildBlock, ChildPiece, ParentPiece, Terms
 from pfn.engines.problem import Problem
 from pfn.engines.state import BLOCK_ENTRIES, Scratch, row_blocks
 from pfn.engines.threads import Threads
 from pfn.engines.windows import Windows
 from pfn.network import Factorization
 from pfn.updates import smooth
-
-
-class Terms(NamedTuple):
-    """Of a right update of the stacked parents, without ε; the denominator may be one column for all."""
-
-    numerator: np.ndarray
-    denominator: np.ndarray
 
 
 class Equation:

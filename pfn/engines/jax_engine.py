@@ -42,11 +42,10 @@ class JaxRun:
         check_devices(problem)
         self._problem, self._devices = problem, Devices(problem.mesh)
         network = problem.schedule.network
-        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
         latest = max(child.lag for equation in network.factorizations for child in equation.children)
         # what is shifted to the left must not come from elsewhere, hence some columns more
         width = padded(max(sum(problem.lengths), problem.room) + latest, self._devices.count)
-        self._layout = Layout(network, problem.lengths, given, width)
+        self._layout = Layout(network, problem.lengths, problem.observed, width)
         fixed = fixed_variables(problem, self._layout)
         _refuse_sparse(problem, fixed)
         changing = tuple(variable.name for variable in network.variables if variable.name not in fixed)

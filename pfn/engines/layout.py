@@ -21,10 +21,10 @@ class Layout:
         self,
         network: Network,
         lengths: Sequence[int],
-        given: Mapping[str, Sequence[int]],
+        observed: Mapping[str, Sequence[Any]],
         padded: int | None = None,
     ) -> None:
-        """`given` has the number of columns of every array that the user observed, by variable.
+        """`observed` has by variable the arrays that the user gave, whose columns all count.
 
         With `padded`, arrays have so many slots, and one sequence is laid out as several are.
         """
@@ -33,7 +33,7 @@ class Layout:
         self.single = len(self.lengths) == 1 and padded is None
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
         self._width = int(self.starts[-1]) if padded is None else padded
-        self._given = given
+        self._given = {name: [array.shape[1] for array in arrays] for name, arrays in observed.items()}
         self._columns = cache(network.columns)
         self._live = cache(self._find_live)
 
@@ -58,6 +58,12 @@ class Layout:
             return slice(0, len(columns))
         start = int(self.starts[sequence])
         return slice(start + columns.start, start + columns.stop)
+
+    def sequences_at(self, slots: np.ndarray) -> list[int]:
+        """The sequences that have columns in some of these slots."""
+        if self.single:
+            return [0] if slots.size else []
+        return [int(number) for number in np.unique(np.searchsorted(self.starts, slots, side="right") - 1)]
 
     def offset(self, variable: str) -> int:
         """The time of the first slot."""

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.engines.equations import Equation, Terms
+from pfn.engines.equations import Equation
 from pfn.engines.layout import Layout
-from pfn.engines.pieces import ParentPiece
+from pfn.engines.pieces import ParentPiece, Terms
 from pfn.engines.problem import Problem
 from pfn.engines.state import Scratch
 from pfn.updates import factor
@@ -89,16 +89,16 @@ class ParentMean:
             self._total[...] = 0
         self._seen.append(equation)
         for piece in self._pieces[equation]:
-            self._add(equation, piece, self._factors(terms, piece))
+            self._add(self._total, equation, piece, self._factors(terms, piece))
         if self._one_equation:
             self.finish()
 
-    def _add(self, equation: str, piece: ParentPiece, part: np.ndarray) -> None:
+    def _add(self, total: np.ndarray, equation: str, piece: ParentPiece, part: np.ndarray) -> None:
         """Add what a copy has, where there is one."""
         for columns in (self._dead[equation], piece.cut):
             if columns is not None:
                 part[:, columns] = 0
-        self._total[:, : piece.values.shape[1]] += part[:, piece.skip :]
+        total[:, : piece.values.shape[1]] += part[:, piece.skip :]
 
     def _factors(self, terms: Terms, piece: ParentPiece) -> np.ndarray:
         part, denominator = terms.numerator[piece.rows], terms.denominator[piece.rows] + self._epsilon
@@ -150,7 +150,7 @@ class ParentPool(ParentMean):
         self._seen.append(equation)
         pieces, touched = self._pieces[equation], self._touched[equation]
         for piece in pieces:
-            self._add(equation, piece, terms.numerator[piece.rows])
+            self._add(self._total, equation, piece, terms.numerator[piece.rows])
         if terms.denominator.shape[1] == 1:
             self._denominators += np.hstack([terms.denominator[piece.rows] for piece in pieces]) @ touched
         else:

@@ -31,8 +31,7 @@ class NumpyRun:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._network = problem.schedule.network
-        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
-        self._layout = Layout(self._network, problem.lengths, given)
+        self._layout = Layout(self._network, problem.lengths, problem.observed)
         self._threads = Threads(product_sizes(self._network, self._layout))
         self._units = make_units(problem)
         self._fixed = fixed_variables(problem, self._layout)

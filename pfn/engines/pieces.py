@@ -35,6 +35,13 @@ class ParentPiece(NamedTuple):
         return part if self.window is None else next(self.window.adjoint(part))
 
 
+class Terms(NamedTuple):
+    """Of a right update of the stacked parents, without ε; the denominator may be one column for all."""
+
+    numerator: np.ndarray
+    denominator: np.ndarray
+
+
 class ChildBlock(NamedTuple):
     """Some rows of the child matrix: the children in them, their part of R, a shared buffer of that size."""
 

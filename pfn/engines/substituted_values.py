@@ -21,8 +21,7 @@ class SubstitutedValues:
 
     def __init__(self, problem: Problem, plan: Substitution) -> None:
         self._problem, self._plan = problem, plan
-        given = {name: [a.shape[1] for a in arrays] for name, arrays in problem.observed.items()}
-        self.layout = Layout(plan.network, problem.lengths, given)
+        self.layout = Layout(plan.network, problem.lengths, problem.observed)
         self.threads = Threads(product_sizes(plan.network, self.layout))
         self._fixed = fixed_variables(problem, self.layout)
         self._allocate()

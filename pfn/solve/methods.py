@@ -21,7 +21,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "acceleration": ("momentum", None),
     "divergence": ("kl", "euclidean"),
     "updates": ("alternating", "joint"),
-    "start": ("columns", "levels", "random"),
+    "start": ("data", "levels", "random"),
 }
 
 
@@ -41,8 +41,9 @@ class Propagate:
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
-    - start: "columns", with which learned matrices start from slices of observed children that differ most from each
-      other, where there are such; "levels", which then fits every learned level to the one below it; or "random".
+    - start: "data", where they say something: learned matrices start from slices of observed children that differ most
+      from each other, and if all matrices are known, hidden values from what the observations reach; "levels", which
+      then fits every learned level to the one below it; or "random".
     """
 
     averaging: Literal["pooled", "updated", "all"] = "pooled"
@@ -54,7 +55,7 @@ class Propagate:
     sparseness: float | Ramp | Mapping[Factorization | str, float | Ramp] = 0.0
     release: Mapping[Variable | str, int] = field(default_factory=dict)
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
-    start: Literal["columns", "levels", "random"] = "columns"
+    start: Literal["data", "levels", "random"] = "data"
 
     name: ClassVar[str] = "propagate"
 

@@ -64,7 +64,7 @@ class Propagation(Sweeps):
 def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
-    start = Start.of(request, method.initial_scale, released=released, columns=method.start != "random")
+    start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random")
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,

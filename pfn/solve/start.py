@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import Layout
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Variable
 from pfn.network.matrices import on_pattern
 from pfn.solve.column_start import Slices
 from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
 from pfn.solve.request import Request
+from pfn.solve.value_start import can_spread, reached_values, says_more
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
@@ -50,12 +52,12 @@ class Start:
     dtype: np.dtype[Any]
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    columns: bool = False  # whether learned matrices start from slices of the data
+    from_data: bool = False  # whether what is not given starts from what the data say, where they do
     again: bool = False  # whether this run is to find something else than one before it
 
     @classmethod
     def of(
-        cls, request: Request, scale: float, *, released: frozenset[str] = frozenset(), columns: bool = False
+        cls, request: Request, scale: float, *, released: frozenset[str] = frozenset(), from_data: bool = False
     ) -> "Start":
         """The start of a run that answers the request."""
         return cls(
@@ -68,7 +70,7 @@ class Start:
             dtype=request.dtype,
             generator=request.generator(),
             weights=request.weights,
-            columns=columns,
+            from_data=from_data,
             again=request.restart > 0,
         )
 
@@ -79,8 +81,8 @@ class Start:
             if variable.name in self.initial and not self._is_hidden(variable):
                 self._variable(variable)
         start |= self.parameters()
-        if self.columns:
-            start |= self._from_slices(start)
+        if self.from_data:
+            start |= self._from_slices(start) if self.learned else self._reached(start)
         self._normalize_drawn(start)
         return start
 
@@ -97,6 +99,34 @@ class Start:
         )
         return {name: value.astype(self.dtype) for name, value in slices.starts().items()}
 
+    def _reached(self, start: Mapping[str, Any]) -> dict[str, list[np.ndarray]]:
+        """By hidden variable, what is reached from the observations and what the user gave; the draw elsewhere."""
+        if not can_spread(self.network, self.observations):
+            return {}
+        named = {*self.observations.arrays, *self.initial}
+        known = {v.name: self._known(v) for v in self.network.variables if v.name in named}
+        hidden = {v.name: start[v.name] for v in self.network.variables if v.name in start}
+        if not hidden or not any(says_more(array) for arrays in known.values() for array in arrays):
+            return {}
+        layout = Layout(self.network, self.observations.lengths, self.observations.arrays)
+        shares = {name: [array / self.scale for array in arrays] for name, arrays in hidden.items()}
+        found = reached_values(layout, start, shares, known)
+        for name, arrays in hidden.items():
+            for number, (array, value) in enumerate(zip(arrays, found[name], strict=True)):
+                own = np.isnan(known[name][number]) if name in known else True
+                np.copyto(array, value, where=own & ~np.isnan(value))
+        return hidden
+
+    def _known(self, variable: Variable) -> list[np.ndarray]:
+        """By sequence, what is observed or else given, NaN where nothing is."""
+        arrays = [np.full((variable.size, columns), np.nan, self.dtype) for columns in self._widths(variable)]
+        for array, piece in zip(arrays, self._given(variable), strict=True):
+            if piece is not None:
+                array[...] = _given(piece, array, f"initial: {variable.name}", self.dtype)
+        for array, seen in zip(arrays, self.observations.arrays.get(variable.name, ()), strict=False):
+            np.copyto(array[:, : seen.shape[1]], seen, where=~np.isnan(seen))
+        return arrays
+
     def _is_drawn(self, parameter: Parameter) -> bool:
         return parameter.name in self.learned and parameter.value is None and parameter.name not in self.initial
 
@@ -109,18 +139,19 @@ class Start:
 
     def _variable(self, variable: Variable) -> list[np.ndarray]:
         what = f"initial: {variable.name}"
-        given = (
-            self.observations.per_sequence(self.initial[variable.name], what)
-            if variable.name in self.initial
-            else [None] * len(self.observations.lengths)
-        )
         drawn = [
             (1 - self.generator.random((variable.size, columns))) * self.scale for columns in self._widths(variable)
         ]
         return [
             (values if piece is None else _given(piece, values, what, self.dtype)).astype(self.dtype)
-            for piece, values in zip(given, drawn, strict=True)
+            for piece, values in zip(self._given(variable), drawn, strict=True)
         ]
+
+    def _given(self, variable: Variable) -> list[Any]:
+        """By sequence, what the user gave to start from, or None."""
+        if variable.name not in self.initial:
+            return [None] * len(self.observations.lengths)
+        return self.observations.per_sequence(self.initial[variable.name], f"initial: {variable.name}")
 
     def _widths(self, variable: Variable) -> list[int]:
         """The number of columns in every sequence."""

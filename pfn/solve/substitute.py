@@ -17,7 +17,7 @@ from pfn.solve.request import Answer, Request
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "divergence": ("kl", "euclidean"),
     "acceleration": ("momentum", None),
-    "start": ("columns", "levels", "random"),
+    "start": ("data", "levels", "random"),
 }
 
 
@@ -34,7 +34,7 @@ class Substitute:
       extrapolated values before, so that it may rise a little from one sweep to the next; None does not;
     - epsilon: what is added to numerators and denominators; small against the data;
     - initial_scale: hidden values start uniform between 0 and this;
-    - start: "columns", "levels" or "random", as of `Propagate`;
+    - start: "data", "levels" or "random", as of `Propagate`;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
     - learn_at: {parameter: numbers} updates it in the sweeps with these numbers only;
     - adjust: {parameter: function} makes the parameter what the function gives for it after each of its updates: an
@@ -46,7 +46,7 @@ class Substitute:
     acceleration: Literal["momentum"] | None = "momentum"
     epsilon: float = 1e-9
     initial_scale: float = 1.0
-    start: Literal["columns", "levels", "random"] = "columns"
+    start: Literal["data", "levels", "random"] = "data"
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
     learn_at: Mapping[Parameter | str, Sequence[int]] = field(default_factory=dict)
     adjust: Mapping[Parameter | str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict, repr=False)

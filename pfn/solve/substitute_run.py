@@ -48,7 +48,7 @@ def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
 
 
 def _problem(request: Request, method: "Substitute") -> Problem:
-    start = Start.of(request, method.initial_scale, columns=method.start != "random")
+    start = Start.of(request, method.initial_scale, from_data=method.start != "random")
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,

@@ -28,7 +28,7 @@ def check(
     assert_errors(result, oracle.rmse(network, wanted, data))
 
 
-@pytest.mark.parametrize("averaging", ["updated", "all"])
+@pytest.mark.parametrize("averaging", ["pooled", "updated", "all"])
 def test_the_automaton_with_gaps(averaging: str) -> None:
     network = networks.automaton(networks.W_NONDETERMINISTIC)
     X = np.full((4, 10), np.nan)
@@ -37,7 +37,7 @@ def test_the_automaton_with_gaps(averaging: str) -> None:
     check(network, {"x": X}, small_start(network, 10, 0), learn=False, averaging=averaging)
 
 
-@pytest.mark.parametrize("averaging", ["updated", "all"])
+@pytest.mark.parametrize("averaging", ["pooled", "updated", "all"])
 def test_the_regular_expression(averaging: str) -> None:
     network = networks.regular_expression()
     X = np.full((3, 8), np.nan)

@@ -98,13 +98,13 @@ def test_not_a_network() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"averaging": "none"}, "averaging must be one of 'updated', 'all', found 'none'."),
+        ({"averaging": "none"}, "averaging must be one of 'pooled', 'updated', 'all', found 'none'."),
         ({"acceleration": "nesterov"}, "acceleration must be one of 'momentum', None, found 'nesterov'."),
         ({"acceleration": True}, "acceleration must be one of 'momentum', None, found True."),
         ({"updates": "both"}, "updates must be one of 'alternating', 'joint', found 'both'."),
         ({"divergence": "l1"}, "divergence must be one of 'kl', 'euclidean', found 'l1'."),
-        ({"averaging": np.ones(2)}, "averaging must be one of 'updated', 'all', found array([1., 1.])."),
-        ({"start": "zeros"}, "start must be one of 'columns', 'levels', 'random', found 'zeros'."),
+        ({"averaging": np.ones(2)}, "averaging must be one of 'pooled', 'updated', 'all', found array([1., 1.])."),
+        ({"start": "zeros"}, "start must be one of 'data', 'levels', 'random', found 'zeros'."),
         ({"epsilon": -1e-9}, "epsilon must be a number >= 0, found -1e-09."),
         ({"epsilon": 0}, "epsilon must be greater than 0, found 0. The default is small enough."),
         ({"epsilon": "small"}, "epsilon must be a number >= 0, found 'small'."),

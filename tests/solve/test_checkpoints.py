@@ -36,7 +36,8 @@ SEQUENCES = {"y": [numbers(), numbers(4, 1, seed=1), numbers(4, 7, seed=2)]}
 SPARSE = scipy.sparse.csr_array(np.where(numbers() < 0.5, 0, numbers()))
 HIERARCHY = hierarchy(6, (4, 3), 2, (1, 2))
 RUNS: dict[str, Ask] = {
-    "momentum": infer(MACHINE, ONE),
+    "momentum": infer(MACHINE, ONE, method=Propagate(start="random")),
+    "start from the data": infer(MACHINE, ONE),
     "plain": infer(MACHINE, ONE, method=pfn.PAPER),
     "several levels": infer(tracking(), {"x1": tracking_scene()["x1"]}),
     "coupled": infer(regular_expression(), {"x2": states(0, 2, 0, 0, 0, 0, 4, 0, 0, 0, of=6)}),
@@ -66,7 +67,7 @@ RUNS: dict[str, Ask] = {
     ),
     "sparse start": learn(parts_based(), {"x": numbers()}, initial={"W": scipy.sparse.csr_array(np.eye(4, 2))}),
     "sparse data": learn(parts_based(), {"x": SPARSE}),
-    "tolerance": infer(MACHINE, ONE, tolerance=1e-3),
+    "tolerance": infer(MACHINE, ONE, method=Propagate(start="random"), tolerance=1e-3),
     "stall": learn(parts_based(), {"x": numbers()}, stall=0.05, iterations=300),
     "silence": infer(MACHINE, {"x": np.zeros((4, 6))}),
 }

@@ -99,8 +99,8 @@ def scene() -> dict[str, np.ndarray]:
         (pfn.Exact(prefer="spread"), 1e-5),
         (pfn.Exact(noise={"y": "l2"}), 1e-4),
         (pfn.Exact(structure="soft"), 1e-4),
-        (pfn.Substitute(), 1e-8),
-        (pfn.Substitute(keep=["k"], acceleration=None), 1e-8),
+        (pfn.Substitute(start="random"), 1e-8),
+        (pfn.Substitute(start="random", keep=["k"], acceleration=None), 1e-8),
     ],
     ids=str,
 )
@@ -145,7 +145,7 @@ def test_consensus_solves_the_equations_of_structure() -> None:
     np.testing.assert_allclose(moved, Z, atol=3e-3)
 
 
-@pytest.mark.parametrize("start", ["random", "levels", "columns"])
+@pytest.mark.parametrize("start", ["random", "levels", "data"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("method", [pfn.Propagate, pfn.Substitute])
 def test_a_run_with_structure_goes_on_from_its_checkpoint(method: Any, dtype: str, start: Any, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_slices_of_the_data_do_not_fill_fixed_zeros(parameter: pfn.Parameter) ->
     network = pfn.Network(pfn.Factorization(y[t], parameter @ h[t]))
     Y = np.random.default_rng(4).random((5, 20))
     one, other = (
-        pfn.learn(network, {y: Y}, method=pfn.Propagate(start=start), iterations=3) for start in ("columns", "random")
+        pfn.learn(network, {y: Y}, method=pfn.Propagate(start=start), iterations=3) for start in ("data", "random")
     )
     assert_same(one, other)
 

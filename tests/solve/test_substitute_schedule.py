@@ -37,7 +37,7 @@ def test_parameters_rest_between_their_sweeps(acceleration: Any) -> None:
     assert changes(method, "gain") == [4, 9]
 
 
-@pytest.mark.parametrize("start", ["columns", "levels"])
+@pytest.mark.parametrize("start", ["data", "levels"])
 def test_momentum_does_not_move_what_has_not_changed_yet(start: str) -> None:
     """A sweep that is the first to learn the gains begins where one begins that does not."""
     ahead = []
