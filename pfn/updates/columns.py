@@ -15,7 +15,7 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     """
     sums = X.sum(axis=0)
     places = np.flatnonzero(sums > 0)
-    shapes = X[:, places] / sums[places]
+    shapes = (X[:, places] / sums[places]).astype(np.float32)  # half the memory to go through for every column
     squares = np.einsum("ij,ij->j", shapes, shapes)
     count = min(count, places.size)
     chosen = _spanning(shapes, squares, count)
