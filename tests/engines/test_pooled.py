@@ -1,4 +1,4 @@
-"""Copies of a parent updated together: convolutive NMF as its authors have it, and a descent."""
+"""Copies of a parent updated together: a descent."""
 
 from typing import Any
 

@@ -70,10 +70,11 @@ def shifted(H, k):
     return moved
 
 
-def plain_nmfd(V, W, H, sweeps):
-    """Convolutive NMF by Kullback-Leibler updates (Smaragdis 2004), W first, then the mean H over the lags.
+def plain_nmfd(V, W, H, sweeps, *, mean):
+    """Convolutive NMF by Kullback-Leibler updates, W first, then H: its mean over the lags (Smaragdis 2004), or one
+    update from all of them (Schmidt and Mørup 2006).
 
-    Near the end an activation has no later slices to explain: its mean is over the lags that are there.
+    Near the end an activation has no later slices to explain: only the lags that are there count.
     """
     lags, slices = range(len(W)), V.shape[1]
     for _ in range(sweeps):
@@ -85,24 +86,29 @@ def plain_nmfd(V, W, H, sweeps):
         new = np.zeros_like(H)
         for t in range(slices):
             there = [k for k in lags if t + k < slices]
-            new[:, t] = np.mean([H[:, t] * (W[k].T @ Q[:, t + k]) / W[k].sum(axis=0) for k in there], axis=0)
+            numerators, denominators = [W[k].T @ Q[:, t + k] for k in there], [W[k].sum(axis=0) for k in there]
+            if mean:
+                new[:, t] = H[:, t] * np.mean([n / d for n, d in zip(numerators, denominators, strict=True)], axis=0)
+            else:
+                new[:, t] = H[:, t] * sum(numerators) / sum(denominators)
         H = new
     return W, H
 
 
+@pytest.mark.parametrize("mean", [False, True], ids=["pooled", "mean over the lags"])
 @pytest.mark.parametrize(("components", "lags"), [(5, 4), (3, 1), (2, 7)])
-def test_convolutive_nmf_is_the_two_level_case(components, lags):
+def test_convolutive_nmf_is_the_two_level_case(components, lags, mean):
     rng = np.random.default_rng(components)
     V = rng.gamma(0.5, size=(12, 30)) + 1e-3
     W = [rng.uniform(0.1, 1, (12, components)) for _ in range(lags)]
     H = rng.uniform(0.1, 1, (components, 30))
     network = spectrogram_hierarchy(12, (components,), (lags,), (1,))
     # NMFD has no ε: this one is too small to be seen next to anything here.
-    method = pfn.Propagate(acceleration=None, epsilon=1e-30)
+    method = pfn.Propagate(averaging="updated" if mean else "pooled", acceleration=None, epsilon=1e-30)
     initial = {"x2": H} | {f"W1_{k}": W[k] for k in range(lags)}
     for sweeps in (1, 25):
         found = pfn.learn(network, {"x1": V}, method=method, iterations=sweeps, initial=initial)
-        W_plain, H_plain = plain_nmfd(V, W, H, sweeps)
+        W_plain, H_plain = plain_nmfd(V, W, H, sweeps, mean=mean)
         np.testing.assert_allclose(found["x2"], H_plain, rtol=1e-9, atol=1e-12)
         for k in range(lags):
             np.testing.assert_allclose(found[f"W1_{k}"], W_plain[k], rtol=1e-9, atol=1e-12)
