@@ -177,7 +177,7 @@ def _equation(
         parents=declared.parents,
         windows=tuple(term.window for term in declared.terms),
         parameters=tuple(p.name for p in declared.parameters),
-        masked=tuple(_is_masked(declared, parent, layout) for parent in declared.parents),
+        masked=tuple(term.window is not None or _is_masked(declared, term.slice, layout) for term in declared.terms),
         blocks=tuple(_blocks(declared, layout, units, problem)),
         normalize=declared.normalize,
         simple=_is_simple(declared, problem, changing),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import Layout
+from pfn.engines import Layout, dense
 from pfn.network import Factorization, Slice
 
 Arrays = dict[str, np.ndarray]
@@ -32,12 +32,10 @@ class Known:
     """One equation: its matrix W with its transpose, where they are positive, and its pieces."""
 
     def __init__(self, declared: Factorization, parameters: Mapping[str, Any], layout: Layout, dtype: Any) -> None:
-        W = sp.csr_array(sp.hstack([sp.csr_array(parameters[p.name]) for p in declared.parameters]), dtype=dtype)
-        support = sp.csr_array(W > 0, dtype=np.float32)
-        if W.shape[0] * W.shape[1] <= SMALL or support.nnz > SPARSE * W.shape[0] * W.shape[1]:
-            W, support = W.toarray(), support.toarray()
+        W = _stacked_matrix([parameters[p.name] for p in declared.parameters]).astype(dtype)
+        support = (W > 0).astype(np.float32)
         self.W, self.transposed, self.support, self.transposed_support = W, W.T, support, support.T
-        self.columns = layout.count(declared)
+        self.sums = np.asarray(W.sum(axis=0)).reshape(-1, 1)  # of every column
         ends = np.cumsum([0, *(parent.variable.size for parent in declared.parents)]).tolist()
         rows = [slice(*pair) for pair in pairwise(ends)]
 
@@ -51,33 +49,43 @@ class Known:
         self.parents = pieces(declared.parents, rows)
 
 
+def _stacked_matrix(blocks: Sequence[Any]) -> Any:
+    """The blocks side by side, an array or a sparse matrix, whichever is faster."""
+    rows, columns = blocks[0].shape[0], sum(block.shape[1] for block in blocks)
+    stored = sum(block.nnz if sp.issparse(block) else np.count_nonzero(block) for block in blocks)
+    if rows * columns <= SMALL or stored > SPARSE * rows * columns:
+        return np.hstack([dense(block) for block in blocks])
+    return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]))
+
+
 class Due:
     """The columns of every equation in which some of these pieces of it have changed."""
 
     def __init__(self, pieces: Mapping[Known, Sequence[Piece]]) -> None:
-        self._columns = {equation: np.zeros(equation.columns, bool) for equation in pieces}
-        self._uses: dict[str, list[tuple[Piece, np.ndarray]]] = {}
+        self._columns: dict[Known, list[np.ndarray]] = {equation: [] for equation in pieces}
+        self._uses: dict[str, list[tuple[Piece, list[np.ndarray]]]] = {}
         for equation, own in pieces.items():
             for piece in own:
                 self._uses.setdefault(piece.variable, []).append((piece, self._columns[equation]))
 
     def __bool__(self) -> bool:
-        return any(columns.any() for columns in self._columns.values())
+        return any(self._columns.values())
 
     def announce(self, variable: str, at: np.ndarray, by: Piece | None = None) -> None:
         """The variable has changed in these columns of its own, by a piece that knows of it."""
         for piece, due in self._uses.get(variable, ()):
-            if piece is by:
-                continue
-            columns = at - piece.shift
-            columns = columns[(columns >= 0) & (columns < due.size)]
-            due[columns[piece.exists[columns]]] = True
+            if piece is not by:
+                columns = at - piece.shift
+                columns = columns[(columns >= 0) & (columns < piece.exists.size)]
+                columns = columns[piece.exists[columns]]
+                if columns.size:
+                    due.append(columns)
 
     def take(self, equation: Known) -> np.ndarray:
         """The columns that are due, which they are no more."""
         due = self._columns[equation]
-        columns = np.flatnonzero(due)
-        due[columns] = False
+        columns = np.unique(np.concatenate(due)) if due else np.empty(0, int)
+        due.clear()
         return columns
 
 

@@ -103,27 +103,32 @@ class Start:
         """By hidden variable, what is reached from the observations and what the user gave; the draw elsewhere."""
         if not can_spread(self.network, self.observations):
             return {}
-        named = {*self.observations.arrays, *self.initial}
-        known = {v.name: self._known(v) for v in self.network.variables if v.name in named}
+        known = {v.name: self._known(v) for v in self.network.variables}
+        known = {name: arrays for name, arrays in known.items() if arrays}
         hidden = {v.name: start[v.name] for v in self.network.variables if v.name in start}
         if not hidden or not any(says_more(array) for arrays in known.values() for array in arrays):
             return {}
         layout = Layout(self.network, self.observations.lengths, self.observations.arrays)
-        shares = {name: [array / self.scale for array in arrays] for name, arrays in hidden.items()}
-        found = reached_values(layout, start, shares, known)
+        with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
+            found = reached_values(layout, start, hidden, known, self.scale)
         for name, arrays in hidden.items():
             for number, (array, value) in enumerate(zip(arrays, found[name], strict=True)):
-                own = np.isnan(known[name][number]) if name in known else True
-                np.copyto(array, value, where=own & ~np.isnan(value))
+                new = ~np.isnan(value)
+                if name in known:
+                    seen = known[name][number]
+                    new[:, : seen.shape[1]] &= np.isnan(seen)
+                np.copyto(array, value, where=new)
         return hidden
 
-    def _known(self, variable: Variable) -> list[np.ndarray]:
-        """By sequence, what is observed or else given, NaN where nothing is."""
+    def _known(self, variable: Variable) -> Sequence[np.ndarray]:
+        """By sequence, what is observed or else given, NaN where nothing is; nothing at all of other variables."""
+        observed = self.observations.arrays.get(variable.name, ())
+        if variable.name not in self.initial:
+            return observed
         arrays = [np.full((variable.size, columns), np.nan, self.dtype) for columns in self._widths(variable)]
         for array, piece in zip(arrays, self._given(variable), strict=True):
-            if piece is not None:
-                array[...] = _given(piece, array, f"initial: {variable.name}", self.dtype)
-        for array, seen in zip(arrays, self.observations.arrays.get(variable.name, ()), strict=False):
+            array[...] = _given(piece, array, f"initial: {variable.name}", self.dtype)
+        for array, seen in zip(arrays, observed, strict=False):
             np.copyto(array[:, : seen.shape[1]], seen, where=~np.isnan(seen))
         return arrays
 

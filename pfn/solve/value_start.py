@@ -6,6 +6,8 @@ yet. Here what is not reached yet is missing instead: the right update counts th
     H ← H · (Wᵀ (known · X / (W H))) / (Wᵀ known)
 
 and what is still missing becomes W H, from the observed slices outwards. Entries that can only be zero are left out.
+What is hidden in slices that are seen in part counts as zero, and grows in the sweeps: filled in from the rest of its
+slice it would more often have to be taken away again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,9 @@ from pfn.solve.possible import FARTHEST, possible
 # How much of a draw between 0 and 1 is added to what the data say: what is zero could not grow.
 TRACE = 1e-6
 
+# A parent is reached if more than this share of its column of W is that of known children: it is scaled by those alone.
+LEAST = 1e-3
+
 Pieces = Mapping[str, Sequence[np.ndarray]]
 """By variable, an array for every sequence."""
 
@@ -39,30 +44,34 @@ def says_more(known: np.ndarray) -> bool:
     return not hidden.all() and (bool(hidden.any()) or not known.all())
 
 
-def reached_values(layout: Layout, parameters: Mapping[str, Any], shares: Pieces, known: Pieces) -> Pieces:
+def reached_values(
+    layout: Layout, parameters: Mapping[str, Any], drawn: Pieces, known: Pieces, scale: float = 1.0
+) -> Pieces:
     """What the hidden variables start from, NaN where nothing is reached.
 
-    `shares` are random, between zero and one, for every hidden variable; `known` has some variables, with NaN for what
-    is to be found.
+    `drawn` is random, between zero and `scale`, for every hidden variable; `known` has some variables, with NaN for
+    what is to be found.
     """
-    dtype = next(iter(shares.values()))[0].dtype
+    dtype = next(iter(drawn.values()))[0].dtype
     values = {v.name: np.zeros((v.size, layout.width(v.name)), dtype) for v in layout.network.variables}
     given = {name: np.zeros(array.shape, bool) for name, array in values.items()}
-    for name, arrays in [*shares.items(), *known.items()]:
+    for name, arrays in drawn.items():
+        for number, array in enumerate(arrays):
+            np.divide(array, scale, out=values[name][:, layout.slots(name, number)])
+    for name, arrays in known.items():
         for number, array in enumerate(arrays):
             place = slice(None), layout.slots(name, number)
-            there = ~np.isnan(array)
-            np.copyto(values[name][place], array, where=there)
-            if name in known:
-                given[name][place] = there
+            there = given[name][place][:, : array.shape[1]]
+            np.logical_not(np.isnan(array), out=there)
+            np.copyto(values[name][place][:, : array.shape[1]], array, where=there)
     equations = [Known(equation, parameters, layout, dtype) for equation in layout.network.by_level]
-    with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
-        spread = Spread(equations, values, given, possible(equations, values, given, layout))
-        spread.run()
-    certain = {name: np.where(spread.certain[name], values[name], np.nan) for name in shares}
+    spread = Spread(equations, values, given, possible(equations, values, given, layout))
+    spread.run()
+    for name in drawn:
+        values[name][~spread.certain[name]] = np.nan
     return {
-        name: [certain[name][:, layout.slots(name, n)] + TRACE * share for n, share in enumerate(arrays)]
-        for name, arrays in shares.items()
+        name: [values[name][:, layout.slots(name, n)] + TRACE / scale * array for n, array in enumerate(arrays)]
+        for name, arrays in drawn.items()
     }
 
 
@@ -73,11 +82,12 @@ class Spread:
     """
 
     def __init__(self, equations: Sequence[Known], values: Arrays, given: Arrays, may: Arrays) -> None:
-        self._equations, self._values, self._given, self._may = equations, values, given, may
-        self._known = {name: mask.copy() for name, mask in given.items()}
-        self.certain = {name: mask | ~may[name] for name, mask in given.items()}
+        self._equations, self._values = equations, values
+        self._known = {name: mask | mask.any(axis=0) for name, mask in given.items()}
+        self.certain = {name: known | ~may[name] for name, known in self._known.items()}
+        self._fixed = {name: certain.copy() for name, certain in self.certain.items()}
         for name, array in values.items():
-            np.multiply(array, given[name] | may[name], out=array)
+            np.multiply(array, given[name] | ~self.certain[name], out=array)
         self._below = Due({equation: equation.children for equation in equations})
         self._above = Due({equation: equation.parents for equation in equations})
         for name, mask in given.items():
@@ -101,12 +111,13 @@ class Spread:
         """A right update from the children that are known."""
         columns = self._below.take(equation)
         if columns.size:
-            known = stacked(equation.children, self._known, columns, False).astype(equation.W.dtype)
-            X = stacked(equation.children, self._values, columns, 0) * known
+            known = stacked(equation.children, self._known, columns, False)
+            weight = equation.transposed @ known.astype(equation.W.dtype)
+            X = stacked(equation.children, self._values, columns, 0)
+            X *= known
             H = stacked(equation.parents, self._values, columns, 0)
-            weight = equation.transposed @ known
             H *= ratio(equation.transposed @ ratio(X, equation.W @ H), weight)
-            self._put(equation.parents, columns, H, weight > 0)
+            self._put(equation.parents, columns, H, weight > LEAST * equation.sums)
 
     def _down(self, equation: Known) -> None:
         """W H where all of H is certain, for children that are not."""
@@ -135,7 +146,7 @@ class Spread:
 
     def _take(self, name: str, at: np.ndarray, values: np.ndarray, found: np.ndarray) -> None:
         """Some columns of a variable, where they were found and are not observed."""
-        found = found & self._may[name][:, at] & ~self._given[name][:, at]
+        found = found & ~self._fixed[name][:, at]
         new = (found & ~self._known[name][:, at]).any(axis=0)
         self._values[name][:, at] = np.where(found, values, self._values[name][:, at])
         self._known[name][:, at] |= found
@@ -144,6 +155,8 @@ class Spread:
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Zero where there is nothing to divide by."""
-    found: np.ndarray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
-    return found
+    """Zero where there is nothing to divide by; in the place of the numerator."""
+    nothing = denominator <= 0
+    np.divide(numerator, denominator, out=numerator, where=~nothing)
+    numerator[nothing] = 0
+    return numerator

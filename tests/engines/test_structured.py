@@ -273,3 +273,22 @@ def test_large_slices_without_a_parameter_are_those_with_an_identity(divergence:
     )
     for name in ("W", "V", "on", "off", "e0", "e1", "e2"):
         assert_close(one[name], other[name], name, 1e-8)
+
+
+@pytest.mark.parametrize("lengths", [[6], [6, 4, 2, 9]])
+def test_a_decay_ends_with_its_sequence_above_later_children(lengths: list[int]) -> None:
+    """Compiled programs have slots where an equation does not hold: into those it must not ring on."""
+    pytest.importorskip("jax", reason="jax is not installed")
+    x, h = pfn.Variable("x", 1), pfn.Variable("h", 1)
+    W = pfn.Parameter("W", np.ones((2, 1)))
+    network = pfn.Network(pfn.Factorization([x[t], x[t + 1]], W @ pfn.decay(h[t], 0.5, 2)))
+    rng = np.random.default_rng(0)
+    data = {
+        x: [np.full((1, length), np.nan) for length in lengths],
+        h: [rng.random((1, length - 1)) for length in lengths],
+    }
+    method = pfn.Propagate(acceleration=None, start="random")
+    one, other = (pfn.infer(network, data, iterations=2, engine=engine, method=method) for engine in ("numpy", "jax"))
+    for found, wanted in zip(other["x"], one["x"], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert other.rmse == pytest.approx(one.rmse, rel=1e-9)

@@ -96,23 +96,40 @@ def test_several_sequences_start_as_each_alone(seed: int) -> None:
             np.testing.assert_allclose(pieces[number], alone[variable][0], rtol=1e-12, atol=0, err_msg=variable)
 
 
-def test_a_column_with_hidden_entries_is_explained_by_the_others() -> None:
-    """A right update from the known children alone, W H for the others, and then a right update from all of them."""
+def test_a_parent_is_explained_by_the_children_that_are_known() -> None:
+    """A right update from x alone, W H for y, then a right update from both; what is hidden in x counts as zero."""
     rng = np.random.default_rng(0)
-    W, H, X = rng.random((6, 3)), rng.random((3, 4)), rng.random((6, 4))
+    A, B, H, X = rng.random((6, 3)), rng.random((2, 3)), rng.random((3, 4)), rng.random((6, 4))
     X[rng.random(X.shape) < 0.4] = np.nan
-    x, h = pfn.Variable("x", 6), pfn.Variable("h", 3)
-    network = pfn.Network(pfn.Factorization(x[t], pfn.Parameter("W", W) @ h[t]))
+    x, y, h = pfn.Variable("x", 6), pfn.Variable("y", 2), pfn.Variable("h", 3)
+    W = np.vstack([A, B])
+    network = pfn.Network(pfn.Factorization([x[t], y[t]], pfn.Parameter("W", W) @ h[t]))
     layout, known = known_of(network, {"x": [X]}, [4])
-    start = reached_values(layout, {"W": W}, {"x": [rng.random(X.shape)], "h": [H]}, known)
-    for column in range(4):
-        rows = ~np.isnan(X[:, column])
-        V, old = W[rows], H[:, column]
-        new = old * (V.T @ (X[rows, column] / (V @ old))) / V.sum(axis=0)
-        whole = np.where(rows, X[:, column], W @ new)
-        np.testing.assert_allclose(start["x"][0][:, column], whole, rtol=1e-5)
-        again = new * (W.T @ (whole / (W @ new))) / W.sum(axis=0)
-        np.testing.assert_allclose(start["h"][0][:, column], new if rows.all() else again, rtol=1e-5)
+    shares = {"x": [rng.random((6, 4))], "y": [rng.random((2, 4))], "h": [H]}
+    start = reached_values(layout, {"W": W}, shares, known)
+    seen = np.nan_to_num(X)
+    new = H * (A.T @ (seen / (A @ H))) / A.sum(axis=0)[:, None]
+    again = new * (W.T @ (np.vstack([seen, B @ new]) / (W @ new))) / W.sum(axis=0)[:, None]
+    np.testing.assert_allclose(start["y"][0], B @ new, rtol=1e-4)
+    np.testing.assert_allclose(start["h"][0], again, rtol=1e-4)
+    np.testing.assert_allclose(start["x"][0], seen, atol=1e-5)
+
+
+def test_what_is_hardly_tied_to_what_is_seen_does_not_explode() -> None:
+    """The second component is all but absent from the rows that are seen, and would be scaled by them alone."""
+    rng = np.random.default_rng(0)
+    W = np.array([[1, 1e-12], [0, 1e-12], [1, 1e-12], [0.5, 1], [0.2, 1], [0.1, 1]])
+    x, y, h = pfn.Variable("x", 3), pfn.Variable("y", 3), pfn.Variable("h", 2)
+    network = pfn.Network(pfn.Factorization([x[t], y[t]], pfn.Parameter("W", W) @ h[t]))
+    X = W[:3, :1] @ rng.random((1, 8))
+    X[1] += 1e-4 * rng.random(8)
+    X[0, 3] = np.nan
+    assert pfn.infer(network, {x: X}, iterations=200)["y"].max() < 1
+
+
+def test_values_given_that_are_too_large_are_refused_without_a_warning() -> None:
+    with pytest.raises(pfn.NumericalError, match="the values became"):
+        pfn.infer(MACHINE, {"x": ONE}, initial={"h": np.full((4, 9), 1e303)})
 
 
 def test_what_is_reached_from_both_sides_is_their_mean() -> None:
