@@ -80,6 +80,8 @@ def film(
 ) -> Film:
     """Record values along the sweeps of a run, to watch them settle in a player.
 
+    Inference may be done after a sweep or two; `method=pfn.PAPER` shows all of the paper's own.
+
     - network, data, options: as for `pfn.infer`, or `pfn.learn` with `learn=True`;
     - variables: what to show, from top to bottom; parameters too;
     - every: a frame after every so many sweeps, or after those listed, as in [10, 50, 500]; None: after most of the
