@@ -115,6 +115,20 @@ def test_a_parent_is_explained_by_the_children_that_are_known() -> None:
     np.testing.assert_allclose(start["x"][0], seen, atol=1e-5)
 
 
+def test_what_is_known_is_not_changed_and_nothing_is_exactly_zero() -> None:
+    """h is given and does not explain x: y follows from h all the same. What can only be zero may grow."""
+    W = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    x, y, h = pfn.Variable("x", 2), pfn.Variable("y", 1), pfn.Variable("h", 2)
+    network = pfn.Network(pfn.Factorization([x[t], y[t]], pfn.Parameter("W", W) @ h[t]))
+    data = {"x": [np.array([[5.0, 1.0], [3.0, 0.0]])], "h": [np.array([[1.0, np.nan], [1.0, np.nan]])]}
+    layout, known = known_of(network, data, [2])
+    shares = {name: [np.full(arrays[0].shape, 0.5)] for name, arrays in known.items()}
+    start = reached_values(layout, {"W": W}, shares, known)
+    np.testing.assert_allclose(start["y"][0], [[2.0, 2.0]], rtol=1e-5)
+    np.testing.assert_allclose(start["h"][0], [[1.0, 1.0], [1.0, 0.0]], atol=1e-5)
+    assert (start["h"][0] > 0).all()
+
+
 def test_what_is_hardly_tied_to_what_is_seen_does_not_explode() -> None:
     """The second component is all but absent from the rows that are seen, and would be scaled by them alone."""
     rng = np.random.default_rng(0)
