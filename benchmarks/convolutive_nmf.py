@@ -6,6 +6,7 @@ ours do with updates="joint". So the table also has the divergence that was reac
 """
 
 import argparse
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
@@ -93,7 +94,7 @@ def on_recordings(files: int, sweeps: int) -> None:
     """What each method of ours ends at, from its own start."""
     methods = {
         "plain sweeps of the paper": PLAIN,
-        "pooled": pfn.Propagate(acceleration=None),
+        "pooled": replace(PLAIN, averaging="pooled"),
         "momentum": pfn.Propagate(),
         "joint updates, momentum": pfn.Propagate(updates="joint"),
         "substitution": pfn.Substitute(),

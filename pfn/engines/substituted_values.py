@@ -1,5 +1,6 @@
 """The values of a substituted run: where they lie, which entries are eliminated, and which are updated."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from pfn.engines.slots import fill, values_by_sequence
 from pfn.engines.state import State, aligned
 from pfn.engines.substituted_parameters import SumUnit
 from pfn.engines.threads import Threads, product_sizes
+
+# What hidden entries of data are multiplied by while levels are fitted to them: as small as propagation draws them.
+NOTHING = 1e-6
 
 
 class SubstitutedValues:
@@ -76,12 +80,17 @@ class SubstitutedValues:
 
     def fit_levels(self, rounds: int) -> None:
         """Take the values with which propagation starts when it first fits every learned level to the one below it."""
-        levels = NumpyRun(self._problem)
+        levels = NumpyRun(replace(self._problem, start={**self._problem.start, **self._nearly_nothing()}))
         levels.fit_levels(rounds, {equation.name: 0.0 for equation in self._plan.network.factorizations})
         for name in self._plan.free:
             fill(self.hidden[name], name, [np.nan_to_num(values) for values in levels.variable(name)], self.layout)
         for unit in self.units:
             unit.start({p.name: levels.parameter(p.name) for p in unit.parameters})
+
+    def _nearly_nothing(self) -> dict[str, list[np.ndarray]]:
+        """By variable that is observed in part, its starting values so small that levels are not fitted to them."""
+        start, observed = self._problem.start, self._problem.observed
+        return {name: [NOTHING * values for values in start[name]] for name in observed if name in start}
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

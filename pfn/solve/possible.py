@@ -4,24 +4,23 @@ Every row says child = Σ weight · parent, and nothing is negative. So where a 
 all parents are zero the child is (as in pfn/exact/reduction.py, here by columns, without the matrix of all equations).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pfn.engines import Layout
 from pfn.solve.known_equations import Arrays, Due, Known, Piece, stacked
 
-# So many rounds, each of which goes one slice further, are enough, as a run of so many sweeps would go no farther.
-FARTHEST = 1000
 
-
-def possible(equations: Sequence[Known], values: Arrays, given: Arrays, layout: Layout) -> Arrays:
+def possible(
+    equations: Sequence[Known], values: Arrays, given: Arrays, layout: Layout, ended: Callable[[], bool]
+) -> Arrays:
     """By variable, a boolean for every entry, from the values that are given.
 
-    All are True in sequences with data that cannot be fitted.
+    All are True in sequences with data that cannot be fitted. A round goes one slice further; `ended` may end it.
     """
     search = _Search(equations, {name: ~mask | (values[name] != 0) for name, mask in given.items()})
-    search.run()
+    search.run(ended)
     wrong = [(mask & ~search.may[name] & (values[name] > 0)).any(axis=0) for name, mask in given.items()]
     for number in layout.sequences_at(np.unique(np.concatenate([np.flatnonzero(columns) for columns in wrong]))):
         for name, entries in search.may.items():
@@ -37,11 +36,9 @@ class _Search:
         for name, values in may.items():
             self._due.announce(name, np.arange(values.shape[1]))
 
-    def run(self) -> None:
+    def run(self, ended: Callable[[], bool]) -> None:
         """Up, down, up, …, until nothing more is found."""
-        for _ in range(FARTHEST):
-            if not self._due:
-                return
+        while self._due and not ended():
             for equation in self._equations:
                 self._look(equation)
             self._equations.reverse()

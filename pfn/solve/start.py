@@ -1,6 +1,6 @@
 """Starting values: what the user gave, and random draws for the rest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,7 @@ class Start:
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
     from_data: bool = False  # whether what is not given starts from what the data say, where they do
+    ended: Callable[[], bool] = lambda: False  # whether the user wants no more
     again: bool = False  # whether this run is to find something else than one before it
 
     @classmethod
@@ -71,6 +72,7 @@ class Start:
             generator=request.generator(),
             weights=request.weights,
             from_data=from_data,
+            ended=lambda: request.interruption.requested,
             again=request.restart > 0,
         )
 
@@ -110,7 +112,7 @@ class Start:
             return {}
         layout = Layout(self.network, self.observations.lengths, self.observations.arrays)
         with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
-            found = reached_values(layout, start, hidden, known, self.scale)
+            found = reached_values(layout, start, hidden, known, scale=self.scale, ended=self.ended)
         for name, arrays in hidden.items():
             for number, (array, value) in enumerate(zip(arrays, found[name], strict=True)):
                 new = ~np.isnan(value)

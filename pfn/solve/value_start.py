@@ -10,7 +10,7 @@ What is hidden in slices that are seen in part counts as zero, and grows in the 
 slice it would more often have to be taken away again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from pfn.engines import Layout
 from pfn.network import Network
 from pfn.solve.data import Observations
 from pfn.solve.known_equations import Arrays, Due, Known, Piece, stacked
-from pfn.solve.possible import FARTHEST, possible
+from pfn.solve.possible import possible
 
 # How much of a draw between 0 and 1 is added to what the data say: what is zero could not grow.
 TRACE = 1e-6
@@ -45,12 +45,18 @@ def says_more(known: np.ndarray) -> bool:
 
 
 def reached_values(
-    layout: Layout, parameters: Mapping[str, Any], drawn: Pieces, known: Pieces, scale: float = 1.0
+    layout: Layout,
+    parameters: Mapping[str, Any],
+    drawn: Pieces,
+    known: Pieces,
+    *,
+    scale: float = 1.0,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Pieces:
     """What the hidden variables start from, NaN where nothing is reached.
 
     `drawn` is random, between zero and `scale`, for every hidden variable; `known` has some variables, with NaN for
-    what is to be found.
+    what is to be found. The user may have `ended` it: what was reached until then is right.
     """
     dtype = next(iter(drawn.values()))[0].dtype
     values = {v.name: np.zeros((v.size, layout.width(v.name)), dtype) for v in layout.network.variables}
@@ -65,8 +71,8 @@ def reached_values(
             np.logical_not(np.isnan(array), out=there)
             np.copyto(values[name][place][:, : array.shape[1]], array, where=there)
     equations = [Known(equation, parameters, layout, dtype) for equation in layout.network.by_level]
-    spread = Spread(equations, values, given, possible(equations, values, given, layout))
-    spread.run()
+    spread = Spread(equations, values, given, possible(equations, values, given, layout, ended))
+    spread.run(ended)
     for name in drawn:
         values[name][~spread.certain[name]] = np.nan
     return {
@@ -93,11 +99,9 @@ class Spread:
         for name, mask in given.items():
             self._announce(name, np.flatnonzero(mask.any(axis=0)))
 
-    def run(self) -> None:
+    def run(self, ended: Callable[[], bool]) -> None:
         """Up and down, from the observed slices outwards, until nothing more is reached."""
-        for _ in range(FARTHEST):
-            if not self._below:
-                return
+        while self._below and not ended():
             for equation in self._equations:
                 self._up(equation)
             for equation in reversed(self._equations):

@@ -9,6 +9,7 @@ import pfn
 from pfn import t
 from pfn.engines.stretch import Stretch
 from tests.network.refusal import refused
+from tests.networks import hierarchy
 from tests.substitution_oracle import engine_of
 
 x, clean, h = pfn.Variable("x", 8), pfn.Variable("clean", 8), pfn.Variable("h", 3)
@@ -113,3 +114,16 @@ def test_only_learned_parameters_have_schedules() -> None:
 def test_functions_must_give_what_they_take(wrong: Any) -> None:
     with pytest.raises(pfn.OptionError, match=r"adjust of gain must give finite numbers >= 0 of the shape \(8,\)"):
         pfn.learn(NETWORK, {x: X}, method=pfn.Substitute(adjust={gain: lambda _: wrong}), iterations=2)
+
+
+def test_the_start_by_levels_is_not_fitted_to_what_is_hidden() -> None:
+    """It was: the random start of hidden slices, between 0 and 1, came out as several times the energy around them."""
+    rng = np.random.default_rng(0)
+    network = hierarchy(30, (3,), 6, (1,))
+    W, H = rng.random((6, 30, 3)) ** 4, (rng.random((3, 200)) < 0.1) * rng.random((3, 200))
+    X = sum(W[k] @ np.pad(H, ((0, 0), (k, 0)))[:, :200] for k in range(6))
+    X /= X.max()
+    hidden = np.where((np.arange(200) >= 80) & (np.arange(200) < 110), np.nan, X)
+    method = pfn.Substitute(start="levels")
+    found = pfn.learn(network, {"x1": hidden}, iterations=50, method=method)["x1"]
+    assert found[:, 80:110].sum() < 1.5 * X[:, 80:110].sum()

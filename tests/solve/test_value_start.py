@@ -45,7 +45,8 @@ def found_possible(network: pfn.Network, parameters: Any, data: dict[str, list[A
         for number, piece in enumerate(pieces):
             observed[name][:, layout.slots(name, number)] = piece
     equations = [Known(e, parameters, layout, float) for e in network.by_level]
-    return possible(equations, observed, {name: ~np.isnan(values) for name, values in observed.items()}, layout)
+    given = {name: ~np.isnan(values) for name, values in observed.items()}
+    return possible(equations, observed, given, layout, lambda: False)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -200,6 +201,16 @@ def test_data_that_say_no_more_than_a_sweep_start_at_random(data: Any) -> None:
     x, h = pfn.Variable("x", 4), pfn.Variable("h", 3)
     network = pfn.Network(pfn.Factorization(x[t], pfn.Parameter("W", numbers(4, 3)) @ h[t]))
     assert_same(*(pfn.infer(network, {x: data}, method=m, iterations=5) for m in (pfn.Propagate(), RANDOM)))
+
+
+def test_the_user_may_end_it() -> None:
+    """Nothing is reached then but what is observed."""
+    layout, known = known_of(MACHINE, {"x": [ONE]}, [10])
+    shares = {name: [np.ones(arrays[0].shape)] for name, arrays in known.items()}
+    values = {p.name: p.value for p in MACHINE.parameters}
+    start = reached_values(layout, values, shares, known, ended=lambda: True)
+    assert np.isnan(start["h"][0]).all()
+    assert np.isnan(start["x"][0][:, 1:]).all()
 
 
 def test_decays_start_at_random() -> None:
