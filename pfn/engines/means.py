@@ -121,11 +121,20 @@ class ParentMean:
 class ParentPool(ParentMean):
     """The copies of a variable as a parent, updated together."""
 
+    def reserve(self, scratch: Scratch) -> None:
+        """Say how large the shared buffers must be."""
+        super().reserve(scratch)
+        if self._one_equation and not self._one_copy:
+            scratch.want("denominators", self._values.shape)
+
     def bind(self, scratch: Scratch) -> None:
         """Take the shared buffers."""
         super().bind(scratch)
         if self._total is not None:
-            self._denominators = np.empty_like(self._values)
+            shape = self._values.shape
+            self._denominators = (
+                scratch.take("denominators", shape) if self._one_equation else np.empty_like(self._values)
+            )
             self._touched = {name: self._touched_by(name) for name in self._pieces}
 
     def _touched_by(self, equation: str) -> np.ndarray:
