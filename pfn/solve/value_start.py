@@ -1,11 +1,9 @@
 """Starting values of hidden variables from the data, where all matrices are known: what the observations reach.
 
 Sweeps carry what is observed on by one slice each, and halve it on the way, as the mean with a copy that knows nothing
-yet. Here what is not reached yet is missing instead: the right update counts the known children only,
-
-    H ← H · (Wᵀ (known · X / (W H))) / (Wᵀ known)
-
-and what is still missing becomes W H, from the observed slices outwards. Entries that can only be zero are left out.
+yet. Here what is not reached yet is missing instead: the right update counts the known children only
+(pfn/updates/masked.py), and what is still missing becomes W H, from the observed slices outwards. Entries that can only
+be zero are left out.
 What is hidden in slices that are seen in part counts as zero, and grows in the sweeps: filled in from the rest of its
 slice it would more often have to be taken away again.
 """
@@ -21,6 +19,7 @@ from pfn.network import Network
 from pfn.solve.data import Observations
 from pfn.solve.known_equations import Arrays, Due, Known, Piece, stacked
 from pfn.solve.possible import possible
+from pfn.updates.masked import masked_right_update, quotient
 
 # How much of a draw between 0 and 1 is added to what the data say: what is zero could not grow.
 TRACE = 1e-6
@@ -116,11 +115,9 @@ class Spread:
         columns = self._below.take(equation)
         if columns.size:
             known = stacked(equation.children, self._known, columns, False)
-            weight = equation.transposed @ known.astype(equation.W.dtype)
             X = stacked(equation.children, self._values, columns, 0)
-            X *= known
             H = stacked(equation.parents, self._values, columns, 0)
-            H *= ratio(equation.transposed @ ratio(X, equation.W @ H), weight)
+            H, weight = masked_right_update(X, known, equation.W, H, transposed=equation.transposed)
             self._put(equation.parents, columns, H, weight > LEAST * equation.sums)
 
     def _down(self, equation: Known) -> None:
@@ -146,7 +143,7 @@ class Spread:
             for place, (values, counted) in zip(places, parts, strict=True):
                 total[:, np.searchsorted(at, place)] += values * counted
                 number[:, np.searchsorted(at, place)] += counted
-            self._take(name, at, ratio(total, number), number > 0)
+            self._take(name, at, quotient(total, number), number > 0)
 
     def _take(self, name: str, at: np.ndarray, values: np.ndarray, found: np.ndarray) -> None:
         """Some columns of a variable, where they were found and are not observed."""
@@ -156,11 +153,3 @@ class Spread:
         self._known[name][:, at] |= found
         self.certain[name][:, at] |= found
         self._announce(name, at[new])
-
-
-def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Zero where there is nothing to divide by; in the place of the numerator."""
-    nothing = denominator <= 0
-    np.divide(numerator, denominator, out=numerator, where=~nothing)
-    numerator[nothing] = 0
-    return numerator
