@@ -5,20 +5,30 @@ import numpy as np
 # A column is not outside the span of those chosen before if so small a share of its square is.
 SPANNED = 1e-3
 
+# The weakest columns that have less than this share of everything together come last: in silence there is noise, and
+# each of its columns is unlike all others.
+SILENT = 0.01
+
 
 def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     """Which columns of X differ most from each other, at most so many, strongest first.
 
     Columns count by their shape, not by their sum. Each is the one with the largest part outside the span of those
     before it (successive projection, which finds the parts themselves where each of them occurs alone); once all are in
-    that span, the one farthest from all before it.
+    that span, the one farthest from all before it. Where all are, there is no noise, and weak columns say as much as
+    others.
     """
     sums = X.sum(axis=0)
     places = np.flatnonzero(sums > 0)
+    if not places.size:
+        return places
     shapes = (X[:, places] / sums[places]).astype(np.float32)  # half the memory to go through for every column
     squares = np.einsum("ij,ij->j", shapes, shapes)
     count = min(count, places.size)
-    chosen = _spanning(shapes, squares, count)
+    audible = _audible(sums[places])
+    chosen, outside = _spanning(shapes, squares, count, first=audible)
+    if _spanned(outside, squares) and not audible.all():
+        chosen, _ = _spanning(shapes, squares, count)
     if len(chosen) < count:
         gaps = (squares[:, None] + squares[chosen] - 2 * shapes.T @ shapes[:, chosen]).min(axis=1)
     while len(chosen) < count:
@@ -28,14 +38,32 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     return places[chosen]
 
 
-def _spanning(shapes: np.ndarray, squares: np.ndarray, count: int) -> list[int]:
-    """Column after column the one farthest from the span of those before it, until all are in it."""
+def _audible(sums: np.ndarray) -> np.ndarray:
+    """All columns but the weakest."""
+    ordered = np.sort(sums)
+    parts = ordered.cumsum()
+    audible: np.ndarray = sums >= ordered[np.searchsorted(parts, SILENT * parts[-1])]
+    return audible
+
+
+def _spanned(outside: np.ndarray, squares: np.ndarray) -> bool:
+    return bool(outside.max() <= SPANNED * squares.max())
+
+
+def _spanning(
+    shapes: np.ndarray, squares: np.ndarray, count: int, first: np.ndarray | None = None
+) -> tuple[list[int], np.ndarray]:
+    """Column after column the one farthest from the span of those before it, until all are in it.
+
+    With the squares of what is outside in the end. Some may have to come `first`.
+    """
     directions = np.empty((count, shapes.shape[0]), shapes.dtype)
     outside, chosen = squares.copy(), list[int]()
-    while len(chosen) < count and outside.max() > SPANNED * squares.max():
-        best, before = int(np.argmax(outside)), directions[: len(chosen)]
+    while len(chosen) < count and not _spanned(outside, squares):
+        candidates = outside if first is None or _spanned(outside[first], squares) else np.where(first, outside, 0)
+        best, before = int(np.argmax(candidates)), directions[: len(chosen)]
         left = shapes[:, best] - (before @ shapes[:, best]) @ before
         direction = directions[len(chosen)] = left / np.linalg.norm(left)
         outside -= (direction @ shapes) ** 2
         chosen.append(best)
-    return chosen
+    return chosen, outside

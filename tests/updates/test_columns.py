@@ -32,3 +32,13 @@ def test_silence_is_no_start():
     X = np.array([[0.0, 1, 0], [0, 1, 0]])
     np.testing.assert_array_equal(distinct_columns(X, 3), [1])
     assert distinct_columns(np.zeros((2, 3)), 2).size == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_in_silence_comes_last(seed):
+    """Each of its columns is unlike all others, and would be chosen before the parts are."""
+    rng = np.random.default_rng(seed)
+    loud = PARTS @ rng.dirichlet([0.3, 0.3, 0.3], 40).T + 0.01 * rng.random((5, 40))
+    X = np.hstack([1e-3 * rng.random((5, 30)) ** 8, loud])
+    assert (distinct_columns(X, 3) >= 30).all()
+    assert {*distinct_columns(X, 70)} == {*range(70)}
