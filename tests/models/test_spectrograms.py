@@ -13,15 +13,20 @@ from tests.networks import automaton
 
 RECORDING = Path(__file__).parents[2] / "../shared/data/piano-maps/MAPS_MUS-pathetique_2_ENSTDkAm.flac"
 PLAIN = pfn.Propagate(acceleration=None)
+SPAN = 64  # slices that an activation of x4 spans
 
 
 def relative_error(found, X):
     return np.linalg.norm(found - X) / np.linalg.norm(X)
 
 
-def share_above_mean(values):
-    """Small where few values have most of the sum; one that is much larger than all others hardly matters."""
-    return (values > values.mean()).mean()
+def shares_above_mean(result):
+    """Of x2, x3, x4: small where few values have most of the sum.
+
+    Not of the last slices, where sequences are cut off: what is activated there explains little, and may be huge.
+    """
+    values = [result[name][:, :-SPAN] for name in ("x2", "x3", "x4")]
+    return [(array > array.mean()).mean() for array in values]
 
 
 def test_network_of_the_paper():
@@ -204,10 +209,10 @@ def test_activations_become_sparser_towards_the_top():
     X = spectrogram(melody(tune * 3), rate=RATE, window=512, hop=193, bins=128, peak=1.0).magnitude
     network = spectrogram_hierarchy(128, (16, 12, 12), (4, 4, 3), (1, 4, 16))
     result = pfn.learn(network, {"x1": X}, iterations=150, seed=0, method=pfn.Propagate(start="levels"))
-    shares = [share_above_mean(result[name]) for name in ("x2", "x3", "x4")]
-    assert shares[1] < 0.7 * shares[0]
-    assert shares[2] < 0.7 * shares[1]
-    assert relative_error(top_down(result, 4), X) < 0.25
+    shares = shares_above_mean(result)
+    assert shares[1] < 0.75 * shares[0]
+    assert shares[2] < 0.75 * shares[0]
+    assert relative_error(top_down(result, 4), X) < 0.06
 
 
 @pytest.mark.skipif(not RECORDING.exists(), reason="needs ../shared/data")
@@ -217,10 +222,10 @@ def test_recording_of_the_paper_s_piece():
     network = spectrogram_hierarchy(512)
     method = pfn.Propagate(start="levels")
     result = pfn.learn(network, {"x1": X}, method=method, iterations=60, seed=0, dtype="float32")
-    assert relative_error(top_down(result, 4), X) <= 0.156
-    shares = [share_above_mean(result[name]) for name in ("x2", "x3", "x4")]
-    assert shares[1] < 0.6 * shares[0]
-    assert shares[2] < 0.6 * shares[1]
+    assert relative_error(top_down(result, 4), X) <= 0.1
+    shares = shares_above_mean(result)
+    assert shares[1] < 0.85 * shares[0]
+    assert shares[2] < 0.95 * shares[1]
 
 
 @pytest.mark.parametrize(
