@@ -9,7 +9,7 @@ from pfn.engines.threads import Threads, spans
 from pfn.network import Term
 from pfn.updates.windows import WindowSums
 
-PASSES = 4  # over what each window sees
+PASSES = 4  # about so many, over what each window sees
 
 
 class Windows:

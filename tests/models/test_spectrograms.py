@@ -20,13 +20,13 @@ def relative_error(found, X):
     return np.linalg.norm(found - X) / np.linalg.norm(X)
 
 
-def shares_above_mean(result):
-    """Of x2, x3, x4: small where few values have most of the sum.
+def shares_above_mean(results):
+    """Of x2, x3, x4, the mean over some runs: small where few values have most of the sum.
 
     Not of the last slices, where sequences are cut off: what is activated there explains little, and may be huge.
     """
-    values = [result[name][:, :-SPAN] for name in ("x2", "x3", "x4")]
-    return [(array > array.mean()).mean() for array in values]
+    values = [[result[name][:, :-SPAN] for name in ("x2", "x3", "x4")] for result in results]
+    return np.mean([[(array > array.mean()).mean() for array in arrays] for arrays in values], axis=0)
 
 
 def test_network_of_the_paper():
@@ -208,11 +208,12 @@ def test_activations_become_sparser_towards_the_top():
     tune = (60, 64, 67, 72, 67, 64)
     X = spectrogram(melody(tune * 3), rate=RATE, window=512, hop=193, bins=128, peak=1.0).magnitude
     network = spectrogram_hierarchy(128, (16, 12, 12), (4, 4, 3), (1, 4, 16))
-    result = pfn.learn(network, {"x1": X}, iterations=150, seed=0, method=pfn.Propagate(start="levels"))
-    shares = shares_above_mean(result)
-    assert shares[1] < 0.75 * shares[0]
-    assert shares[2] < 0.75 * shares[0]
-    assert relative_error(top_down(result, 4), X) < 0.06
+    options = {"iterations": 150, "method": pfn.Propagate(start="levels")}
+    results = [pfn.learn(network, {"x1": X}, seed=seed, **options) for seed in range(3)]
+    x2, x3, x4 = shares_above_mean(results)  # 0.19, 0.13, 0.11
+    assert x3 < 0.8 * x2
+    assert x4 < 0.95 * x3
+    assert max(relative_error(top_down(result, 4), X) for result in results) < 0.06
 
 
 @pytest.mark.skipif(not RECORDING.exists(), reason="needs ../shared/data")
@@ -220,12 +221,12 @@ def test_recording_of_the_paper_s_piece():
     X = spectrogram(RECORDING, duration=15, bins=512, peak=1.0).magnitude
     assert X.shape == (512, 623)
     network = spectrogram_hierarchy(512)
-    method = pfn.Propagate(start="levels")
-    result = pfn.learn(network, {"x1": X}, method=method, iterations=60, seed=0, dtype="float32")
-    assert relative_error(top_down(result, 4), X) <= 0.1
-    shares = shares_above_mean(result)
-    assert shares[1] < 0.85 * shares[0]
-    assert shares[2] < 0.95 * shares[1]
+    options = {"method": pfn.Propagate(start="levels"), "iterations": 60, "dtype": "float32"}
+    results = [pfn.learn(network, {"x1": X}, seed=seed, **options) for seed in range(3)]
+    assert max(relative_error(top_down(result, 4), X) for result in results) <= 0.1
+    x2, x3, x4 = shares_above_mean(results)  # 0.13, 0.10, 0.09
+    assert x3 < 0.8 * x2
+    assert x4 < 0.95 * x3
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ def test_windows_are_sums_over_the_past(length: int | None, rates: np.ndarray, p
     found = WindowSums(rates, [length], x.shape, position).apply(x)
     wanted = loops(x, rates, length, np.arange(11) if position is None else position)
     np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0)
+    turned = np.asfortranarray(x)  # columns may lie together in memory, too
+    np.testing.assert_array_equal(WindowSums(rates, [length], x.shape, position).apply(turned), found)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
