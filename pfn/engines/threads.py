@@ -1,7 +1,8 @@
 """Threads that share the products and passes of a large run, while BLAS keeps to one thread in each of them.
 
 Whatever lies between the products would run on one core otherwise. And the threads of BLAS wait for each other in busy
-loops: where another program uses one of the cores, its products take ten times as long as on one thread, or more.
+loops: where another program uses one of the cores, its products take ten times as long as on one thread, or more. So
+small runs are left to one thread: at best two of BLAS gain a tenth there, at worst they take twice as long.
 """
 
 import weakref
@@ -20,10 +21,12 @@ from pfn.network import Network
 Share = TypeVar("Share")
 Found = TypeVar("Found")
 
-# A thread takes up to 100 µs to wake where BLAS watches for work: a run is large if its largest equation has so many
-# multiplications, a division counted as fifty of them; in such a run so many, or so many entries, are worth a thread.
-LARGE, DIVISION = 1 << 27, 50
+# By the multiplications of its equations, a division counted as fifty of them: a run is large, and worth threads, which
+# take up to 100 µs to wake, if its largest equation has so many, or all of them have; in such a run so many, or so many
+# entries, are worth a thread. It is small if none has more than so many; in between BLAS is left to its own threads.
+LARGE, ALL_LARGE, SMALL, DIVISION = 1 << 27, 1 << 25, 1 << 24, 50
 PRODUCT, PASS = 1 << 21, 1 << 18
+TINY = 10_000  # entries, up to which OpenBLAS takes one thread only, so that it need not be told in every sweep
 ROWS = 8  # shares of a product are multiples of so many rows or columns
 
 
@@ -69,13 +72,19 @@ BLAS = _Blas()
 class Threads:
     """For a large run as many threads as the user lets BLAS have (OMP_NUM_THREADS, say); only the caller's for others.
 
+    BLAS keeps to one thread in large and in small runs.
+
     They wait on a queue: a call through `concurrent.futures` takes 60 µs, a queue about 10.
     """
 
     def __init__(self, sizes: Iterable[tuple[int, int, int]]) -> None:
         """Given the rows, the inner dimension and the columns of every product W S."""
-        largest = max((rows * columns * (inner + DIVISION) for rows, inner, columns in sizes), default=0)
-        self.count = BLAS.threads if largest >= LARGE else 1
+        products = list(sizes) or [(0, 0, 0)]
+        work = [rows * columns * (inner + DIVISION) for rows, inner, columns in products]
+        is_large = max(work) >= LARGE or min(work) >= ALL_LARGE
+        is_tiny = sum(rows * columns for rows, _, columns in products) < TINY
+        self.count = BLAS.threads if is_large else 1
+        self._holds_blas = is_large or (max(work) < SMALL and not is_tiny)
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._started = False
 
@@ -86,12 +95,12 @@ class Threads:
         weakref.finalize(self, _dismiss, self._tasks, self.count - 1)
 
     def __enter__(self) -> None:
-        """Hold BLAS to one thread for a whole sweep, if there are others: cheaper than from share to share."""
-        if self.count > 1:
+        """Hold BLAS to one thread for a whole sweep: cheaper than from share to share."""
+        if self._holds_blas:
             BLAS.__enter__()
 
     def __exit__(self, *_: object) -> None:
-        if self.count > 1:
+        if self._holds_blas:
             BLAS.__exit__()
 
     def for_product(self, multiplications: int) -> int:

@@ -169,17 +169,32 @@ def test_blas_has_one_thread_until_the_last_sweep_has_ended(monkeypatch: pytest.
     assert library.num_threads == 6
 
 
-def test_only_a_large_run_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_large_run_takes_them_and_small_ones_have_one_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(4)
     monkeypatch.undo()
     monkeypatch.setattr(BLAS, "_libraries", [library])
-    small, large = Threads([(10, 10, 10)]), Threads([(10, 10, 10), (1025, 30, 2000)])
-    assert (small.count, large.count) == (1, 4)
-    with small:
+    sizes = {
+        "tiny": [(10, 10, 10)],
+        "small": [(40, 35, 400)],
+        "between": [(400, 40, 800)],
+        "one large, one not": [(10, 10, 10), (1025, 30, 2000)],
+        "not so large, but all alike": [(513, 50, 1000)],
+        "not so large, not alike": [(512, 200, 622), (50, 160, 622)],
+    }
+    found = {}
+    for name, products in sizes.items():
+        run = Threads(products)
+        with run:
+            found[name] = run.count, library.num_threads
         assert library.num_threads == 4
-    with large:
-        assert library.num_threads == 1
-    assert library.num_threads == 4
+    assert found == {
+        "tiny": (1, 4),  # of which BLAS needs one only
+        "small": (1, 1),
+        "between": (1, 4),
+        "one large, one not": (4, 1),
+        "not so large, but all alike": (4, 1),
+        "not so large, not alike": (1, 4),
+    }
 
 
 def test_shares_have_one_thread_of_blas_outside_of_sweeps_too(monkeypatch: pytest.MonkeyPatch) -> None:
