@@ -2,7 +2,7 @@
 
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics, dense, has_hidden
-from pfn.engines.run import Run, choose_engine, is_installed, make_run
+from pfn.engines.run import Run, choose_engine, is_installed, make_run, said_everywhere, several_processes
 from pfn.engines.stretch import STALL_SWEEPS, Stretch, stalled
 from pfn.engines.threads import BLAS
 
@@ -20,5 +20,7 @@ __all__ = [
     "has_hidden",
     "is_installed",
     "make_run",
+    "said_everywhere",
+    "several_processes",
     "stalled",
 ]

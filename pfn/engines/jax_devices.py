@@ -111,3 +111,18 @@ class Devices:
             array = jax.jit(lambda same: same, out_shardings=self.sharding(0))(array)
         with jax.transfer_guard("allow"):
             return np.asarray(array)
+
+
+def several_processes(mesh: Any) -> bool:
+    """Whether the devices of a mesh belong to several processes, which compute together."""
+    return isinstance(mesh, Mesh) and Devices(mesh).several_processes
+
+
+def said_everywhere(mesh: Mesh, number: int) -> list[int]:
+    """The number that every process of a mesh gives, for each of its devices. All processes have to ask."""
+    devices = Devices(mesh)
+    with numbers("full"):
+        shape, sharding = (devices.count,), devices.sharding(1)
+        own = np.full(shape, number)
+        each = jax.make_array_from_callback(shape, sharding, lambda place: own[place])
+        return [int(said) for said in devices.fetched(each)]

@@ -75,6 +75,19 @@ def choose_engine(engine: str, multiplications: float, *, alone: bool = True) ->
     return "jax" if worth_it and import_module("pfn.engines.jax_devices").has_accelerator() else "numpy"
 
 
+def several_processes(mesh: Any) -> bool:
+    """Whether the devices of a mesh belong to several processes, which compute one run together."""
+    return mesh is not None and bool(import_module("pfn.engines.jax_devices").several_processes(mesh))
+
+
+def said_everywhere(mesh: Any, number: int) -> list[int]:
+    """What all processes of a run say, each a number, when all of them are asked; this one alone without others."""
+    if not several_processes(mesh):
+        return [number]
+    said: list[int] = import_module("pfn.engines.jax_devices").said_everywhere(mesh, number)
+    return said
+
+
 def is_installed(engine: str) -> bool:
     """Whether what the engine needs is there."""
     return engine != "jax" or find_spec("jax") is not None

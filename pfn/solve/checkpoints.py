@@ -1,6 +1,7 @@
 """Checkpoints: everything the next sweep depends on, in one file that is replaced as a whole."""
 
 import hashlib
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pfn.solve.batches import Batches
 from pfn.solve.request import Method, Request
 
 KIND = "checkpoint"
+ENTRIES = 1 << 20  # that are converted at a time
 
 
 class Saved(dict[str, np.ndarray]):
@@ -42,14 +44,14 @@ class Checkpoint:
     def write(self, state: dict[str, np.ndarray]) -> None:
         """Replace the file by one with this state."""
         assert self._request.checkpoint is not None  # `due` asked
-        write_file(Path(self._request.checkpoint), KIND, state, {"run": self._fingerprint})
+        write_file(Path(self._request.checkpoint), KIND, state, {"run": self.fingerprint})
 
     def read(self) -> Saved:
         """The state saved in the file to resume, which must be of the same question."""
         assert self._request.resume is not None  # the caller asked
         path = Path(self._request.resume)
         arrays, content = read_file(path, KIND)
-        if content.get("run") != self._fingerprint:
+        if content.get("run") != self.fingerprint:
             raise FileError(
                 f"{path}: this checkpoint belongs to another run: the network, the data, the starting values, the "
                 "weights, the method, the seed and the dtype must be those of the run that wrote it."
@@ -57,26 +59,32 @@ class Checkpoint:
         return Saved(arrays, path)
 
     @cached_property
-    def _fingerprint(self) -> str:
+    def fingerprint(self) -> str:
         """Equal for equal questions."""
         request, digest = self._request, hashlib.blake2b(digest_size=16)
         text = (network_to_json(request.network), self._method, request.seed, request.dtype)
         digest.update(repr((*text, sorted(request.learned), request.observations.lengths)).encode())
         for parameter in request.network.parameters:
             for matrix in (parameter.value, parameter.prior, parameter.pattern, parameter.groups):
-                digest.update(b"none" if matrix is None else _content(matrix))
+                for part in [b"none"] if matrix is None else _content(matrix):
+                    digest.update(part)
         for group in (request.observations.arrays, request.weights, request.initial):
             for name, arrays in sorted(group.items()):
                 digest.update(name.encode())
                 for array in arrays if isinstance(arrays, list | tuple) else [arrays]:
-                    digest.update(_content(array))
+                    for part in _content(array):
+                        digest.update(part)
         return digest.hexdigest()
 
 
-def _content(values: Any) -> bytes:
-    """What an array or a sparse matrix holds, hidden and masked entries included."""
+def _content(values: Any) -> Iterator[bytes]:
+    """What an array or a sparse matrix holds, hidden and masked entries included, some rows at a time."""
     if sp.issparse(values):
         matrix = sp.csr_array(values)
-        return b"".join(part.tobytes() for part in (matrix.data, matrix.indices, matrix.indptr))
-    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False
-    return np.where(masked, np.nan, np.asarray(values, dtype=float)).tobytes()
+        yield from (part.tobytes() for part in (matrix.data, matrix.indices, matrix.indptr))
+        return
+    array = np.ma.atleast_1d(values) if isinstance(values, np.ma.MaskedArray) else np.atleast_1d(values)
+    step = max(1, ENTRIES * len(array) // max(array.size, 1))
+    for start in range(0, len(array), step):
+        part = array[start : start + step]
+        yield np.where(np.ma.getmaskarray(part), np.nan, np.asarray(part, dtype=float)).tobytes()

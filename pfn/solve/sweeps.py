@@ -10,6 +10,7 @@ from pfn.engines import STALL_SWEEPS, Errors, Statistics, Stretch, stalled
 from pfn.errors import NumericalError
 from pfn.solve.checkpoints import Checkpoint
 from pfn.solve.history import Recorder
+from pfn.solve.processes import Ending, check_same
 from pfn.solve.request import Answer, Method, Request
 from pfn.updates.momentum import steps_after
 
@@ -91,6 +92,7 @@ class Sweeps:
         self.errors: Errors | None = None  # after the last sweep, if they were measured
         self.measure = 1 if request.callback else request.measure  # a callback may stop the run after any sweep
         self.checkpoint = Checkpoint(request, method)
+        self.ending = Ending(request)
 
     def prepare(self) -> None:
         """What is to be done before the next sweep."""
@@ -108,6 +110,7 @@ class Sweeps:
     def run(self) -> Answer:
         """Sweep, and give back what there is in the end."""
         try:
+            check_same(self.request, self.checkpoint)
             with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
                 if self.request.resume is None:
                     self.begin()
@@ -121,10 +124,11 @@ class Sweeps:
         request = self.request
         label = f"sweeps (run {request.restart})" if request.restart else "sweeps"
         self.shown = request.bar.begin(label, request.iterations, self.done)
-        stop = self._reason()
+        stop = self._reason(asked_to_stop=self.ending.asked())
         while stop is None:
             self._sweep()
-            stop = self._reason(asked_to_stop=bool(request.callback and request.callback(self.done - 1, self.values)))
+            answer = bool(request.callback and request.callback(self.done - 1, self.values))
+            stop = self._reason(asked_to_stop=self.ending.asked(here=answer))
             if self.checkpoint.due(self.done, last=stop is not None):
                 self.checkpoint.write(self._state())
         request.bar.end(self.shown)
@@ -165,7 +169,7 @@ class Sweeps:
             tolerance=request.tolerance,
             stall=request.stall,
             stall_from=self.settled,
-            measure=1 if request.interruption.requested else self.measure,
+            measure=1 if self.ending.interrupted else self.measure,
             ends=ends,
         )
 
@@ -182,7 +186,7 @@ class Sweeps:
     def _reason(self, *, asked_to_stop: bool = False) -> str | None:
         """Why the run ends now, or None."""
         request = self.request
-        if request.interruption.requested and (self.errors or not self.done):
+        if self.ending.interrupted and (self.errors or not self.done):
             return f"interrupted by the user after {self.done} sweeps"
         if self.errors is None:
             return None

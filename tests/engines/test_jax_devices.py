@@ -44,12 +44,31 @@ def test_eight_devices_give_what_numpy_gives() -> None:
     assert answer(ask(devices=8)) == "the same on 8 devices of 1 processes"
 
 
-def test_two_processes_that_talk_to_each_other_give_what_numpy_gives() -> None:
+def two_processes(*cases: str) -> list[str]:
+    """What two processes print that talk to each other."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    both = [ask(address, "2", str(number), devices=2) for number in range(2)]
-    assert [answer(process) for process in both] == ["the same on 4 devices of 2 processes"] * 2
+    both = [ask(address, "2", str(number), *cases, devices=2) for number in range(2)]
+    return [answer(process) for process in both]
+
+
+def test_two_processes_that_talk_to_each_other_give_what_numpy_gives() -> None:
+    assert two_processes() == ["the same on 4 devices of 2 processes"] * 2
+
+
+def test_two_processes_must_be_asked_the_same_and_end_together() -> None:
+    """Each would wait for the other, or take its data for its own."""
+    wanted = {
+        "data": "mesh: its processes were given different things. Give all of them the same network, data, starting "
+        "values, weights, method, seed and dtype.",
+        "options": "mesh: its processes were given different things. Give all of them the same iterations, tolerance, "
+        "stall, measure, precision and checkpoint_every, and a callback, a checkpoint and a checkpoint to resume, or "
+        "none.",
+        "callback": "the callback asked to stop after sweep 4",
+        "interrupt": "interrupted by the user after 5 sweeps",
+    }
+    assert two_processes(*wanted) == [" | ".join(wanted.values())] * 2
 
 
 @pytest.mark.parametrize(
