@@ -16,6 +16,8 @@ from pfn.exact.consensus import (
     begin,
     figures,
     from_saved,
+    refresh_due,
+    refreshed,
     restart_due,
     restarted,
     saved_form,
@@ -160,7 +162,9 @@ def _advance(data: Data, state: State, count: Any, met: Any) -> tuple[State, Any
         done, before, found = loop
         now = sweep(*sets, before, jnp)
         found = found.at[done].set(figures(now, data.counts, jnp))
-        after = jax.lax.cond(restart_due(before, now), lambda s: restarted(*sets, s), lambda s: s, now)
+        due = jnp.where(restart_due(before, now), 2, jnp.where(refresh_due(now), 1, 0))
+        ways = [lambda s: s, lambda s: refreshed(*sets, s), lambda s: restarted(*sets, s)]
+        after = jax.lax.switch(due, ways, now)
         return done + 1, after, found
 
     def goes_on(loop: tuple[Any, State, Any]) -> Any:
