@@ -21,8 +21,9 @@ from pfn.errors import OptionError
 from pfn.updates.momentum import FLOOR
 from pfn.updates.padding import padded
 
-# At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at.
-MOST_SWEEPS, SECONDS = 512, 0.1
+# At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at. Slow
+# sweeps take longer calls, at most so long: every call allocates its memory anew, and measures errors after its last.
+MOST_SWEEPS, SECONDS, FEW_SWEEPS, MOST_SECONDS = 512, 0.1, 8, 2.0
 
 # So many in the first call, whose duration is not known yet, and in every call of several processes, which must agree.
 FIRST_SWEEPS = 16
@@ -83,8 +84,9 @@ class JaxRun:
     def _adapt(self, done: int, seconds: float) -> None:
         """Ask for as many sweeps as fit in a stretch; not for much fewer at once, since the call may have compiled."""
         if not self._devices.several_processes:
-            fitting = int(done * SECONDS / seconds)
-            self._pace = max(1, self._pace // 2, min(fitting, MOST_SWEEPS))
+            each = seconds / done
+            fitting = max(SECONDS / each, min(FEW_SWEEPS, MOST_SECONDS / each))
+            self._pace = max(1, self._pace // 2, min(int(fitting), MOST_SWEEPS))
 
     def _errors(self, row: list[float]) -> Errors | None:
         if row[-1] == UNMEASURED:

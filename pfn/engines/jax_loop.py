@@ -9,10 +9,10 @@ import jax.numpy as jnp
 
 from pfn.engines.jax_arrays import Array
 from pfn.engines.jax_data import Data
-from pfn.engines.jax_devices import Devices
+from pfn.engines.jax_devices import Devices, has_accelerator
 from pfn.engines.jax_equations import Equations, Statistics, Turn, Values
 from pfn.engines.jax_learning import statistics as learning_statistics
-from pfn.engines.jax_plan import MERGED_ENTRIES, Level, Plan, stacked
+from pfn.engines.jax_plan import MERGED_ENTRIES, Equation, Level, Plan, stacked
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
 from pfn.engines.stretch import STALL_SWEEPS, stalled
@@ -56,15 +56,15 @@ class _Loop(NamedTuple):
     lowest: Array
     errors: Array  # by sweep: the RMSE of every equation, the divergence, the squared error
     met: Array  # whether a criterion to stop is met
-    fresh: Values  # W S of every equation, where the next sweep begins with these values
+    fresh: Values  # W S of the equations of which the next sweep is told
 
 
 class _Sweeps:
     """The sweeps of a stretch: how they begin, what one of them changes, what is left in the end."""
 
-    def __init__(self, sweep: Sweep, plan: Plan, data: Data, values: Values, control: Control) -> None:
+    def __init__(self, sweep: Sweep, plan: Plan, data: Data, values: Values, control: Control, *, always: bool) -> None:
         self._sweep, self._plan, self._control = sweep, plan, control
-        self._devices = Devices(plan.mesh)
+        self._devices, self._told = Devices(plan.mesh), _told(plan, always=always)
         self._pack, self._unpack = _packing(plan, values)
         self._movable = self._pack(data.movable) if plan.accelerated else {}
 
@@ -73,7 +73,7 @@ class _Sweeps:
         plan, control = self._plan, self._control
         kept = State(self._pack(state.values), self._pack(state.previous) if plan.accelerated else {})
         room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-        fresh = {} if plan.accelerated else self._sweep.reconstructions(state.values)
+        fresh = _chosen(self._sweep.reconstructions(state.values), self._told)
         return _Loop(jnp.int32(0), kept, control.steps, control.lowest, room, met=jnp.bool_(0), fresh=fresh)
 
     def one(self, loop: _Loop, due: Any) -> _Loop:
@@ -86,13 +86,14 @@ class _Sweeps:
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
         values = self._devices.kept(values, plan.changing)
+        R = R if due is True else _chosen(R, self._told)
         found = _errors(sweep, values, R, due)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         steps, lowest = loop.steps, loop.lowest
         if plan.accelerated:
             steps, lowest = steps_after(steps, lowest, found[-2], control.changed[loop.done], xp=jnp)
         new = State(self._pack(values), previous)
-        return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, {} if plan.accelerated else R)
+        return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, _chosen(R, self._told))
 
     def end(self, loop: _Loop) -> State:
         """After the last."""
@@ -110,7 +111,7 @@ def advance(
     Errors are measured always, or after the sweeps that are due. The criteria are looked at after every `unasked`
     sweeps, which are written out one after the other.
     """
-    sweeps = _Sweeps(Sweep(plan, data, holding), plan, data, state.values, control)
+    sweeps = _Sweeps(Sweep(plan, data, holding), plan, data, state.values, control, always=always)
 
     def due(done: Array) -> Any:
         return True if always else _is_due(control, done)
@@ -157,14 +158,38 @@ def _is_due(control: Control, done: Array) -> Any:
     return ((control.first + done + 1) % control.measure == 0) | (done + 1 == control.count)
 
 
+def _told(plan: Plan, *, always: bool) -> frozenset[str]:
+    """The equations of whose W S a sweep is told by the one before: of none, where momentum changes all values between.
+
+    Where errors are not always measured, W S of observed children is of no use until then. It is better computed where
+    it is used: there the ratios overwrite it, and on processors the memory of a large one takes as long as a product.
+    """
+    if plan.accelerated:
+        return frozenset()
+    spared = not always and not has_accelerator()
+    return frozenset(e.name for e in plan.equations if not spared or _has_changing_child(e, plan))
+
+
+def _has_changing_child(equation: Equation, plan: Plan) -> bool:
+    return any(child.variable.name in plan.changing for child in equation.children)
+
+
+def _chosen(R: Values, names: frozenset[str]) -> dict[str, Array]:
+    return {name: array for name, array in R.items() if name in names}
+
+
 def _errors(sweep: Sweep, values: Values, R: Values, due: Any) -> Array:
-    """The RMSE of every equation, the divergence and the squared error, where they are due."""
+    """The RMSE of every equation, the divergence and the squared error, where due; W S may be known."""
     if due is True:
         return sweep.errors(values, R)
-    shape = jax.eval_shape(sweep.errors, values, R)
+
+    def found() -> Array:
+        return sweep.errors(values, {**sweep.reconstructions(values), **R})
+
+    shape = jax.eval_shape(found)
     unmeasured = jnp.full(shape.shape, jnp.nan, shape.dtype).at[-1].set(UNMEASURED)
-    found: Array = jax.lax.cond(due, lambda: sweep.errors(values, R), lambda: unmeasured)
-    return found
+    measured: Array = jax.lax.cond(due, found, lambda: unmeasured)
+    return measured
 
 
 def _met(control: Control, done: Array, errors: Array) -> Array:

@@ -205,15 +205,15 @@ class Sweeps:
 
     def _risen(self) -> str:
         """A hint where the divergence ends far above its lowest value, but for that of ramps and releases."""
-        measured = [value for value in self.past if isfinite(value)]
+        measured = self.recorder.divergence
         if self.settled or not measured:
             return ""
         lowest, rise = min(measured), measured[-1] - min(measured)
-        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0]):
+        rounding = float(np.finfo(self.request.dtype).eps)  # where the first measured fits already
+        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0], rounding):
             return ""
-        return (
-            f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {self.past.index(lowest) + 1} of them"
-        )
+        sweeps = self.recorder.iterations[measured.index(lowest)] + 1
+        return f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {sweeps} of them"
 
     def _stalled(self) -> bool:
         """Whether nothing moves any more; not while a change is still to come."""

@@ -23,7 +23,7 @@ LISTS = (2, 3, 5, 6)
 ENGINES = ("numpy", "jax")
 
 
-def ask(problem: networks.RandomProblem, engine: str, iterations: int = 25) -> pfn.Result:
+def ask(problem: networks.RandomProblem, engine: str, iterations: int = 25, measure: int = 1) -> pfn.Result:
     options = problem.options | {"acceleration": None}
     question = pfn.learn if options.pop("learn") else pfn.infer
     weights = options.pop("weights")
@@ -35,6 +35,7 @@ def ask(problem: networks.RandomProblem, engine: str, iterations: int = 25) -> p
         weights=weights,
         method=pfn.Propagate(**options),
         engine=engine,
+        measure=measure,
     )
 
 
@@ -71,6 +72,24 @@ def test_updates_from_the_same_ratios(seed: int) -> None:
     compare(ask(problem, "jax"), ask(problem, "numpy"))
 
 
+@pytest.mark.parametrize("seed", [3, 5, 10])
+@pytest.mark.parametrize("draw", [networks.random_problem, networks.random_joint_problem])
+def test_errors_after_some_sweeps_only(draw: Callable[[int], networks.RandomProblem], seed: int) -> None:
+    """Then W S of observed children is not kept from sweep to sweep."""
+    found, wanted = (ask(draw(seed), engine, iterations=23, measure=5) for engine in ("jax", "numpy"))
+    assert len(found.history.iterations) == 5
+    compare(found, wanted)
+
+
+@pytest.mark.parametrize("acceleration", [None, "momentum"])
+def test_rows_that_are_wide(acceleration: Any) -> None:
+    """Of more than 64 KiB, and with padding: errors are added up in another way."""
+    X = np.random.default_rng(1).random((3, 9001))
+    network = networks.hierarchy(3, (2,), 2, (1,))
+    method = pfn.Propagate(start="random", acceleration=acceleration)
+    both(pfn.learn, network, {"x1": X}, iterations=12, method=method)
+
+
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
 def test_the_tracker(acceleration: Any) -> None:
     X = networks.tracking_scene()["x1"]
@@ -96,7 +115,7 @@ def test_the_hierarchy(start: Any) -> None:
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
 def test_sweeps_as_accelerators_do_them(acceleration: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two at a time, and the odd one before; errors from the sums of rows."""
-    for place in ("jax_engine", "jax_sweep"):
+    for place in ("jax_engine", "jax_loop", "jax_sweep"):
         monkeypatch.setattr(f"pfn.engines.{place}.has_accelerator", lambda: True)
     network = networks.hierarchy(6, (4, 3), 3, (1, 2))
     X = np.random.default_rng(4).random((6, 20))
