@@ -2,12 +2,13 @@
 
 One sweep of the tracking network against the plain transcription of the paper's algorithm; one learning sweep
 of section 6 (512 × 622, levels of 50, 40 and 40, four children each) against its bare products, five an
-equation; products with sparse matrices; and tracking networks of growing length, where NumPy is overtaken.
+equation; products with sparse matrices; and sequences of growing length, where NumPy is overtaken.
 """
 
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -113,28 +114,39 @@ def learning_sweep(dtype: str, rounds: int) -> None:
 
 
 def crossover(rounds: int) -> None:
+    """NumPy and JAX, as sequences grow."""
+    header = ("NumPy, ms", "JAX, ms", "times faster", "sweeps that repay the compilation")
     network, scene = tracking(), tracking_scene()["x1"]
     rows = {}
     for copies in (1, 8, 64, 512):
         data, sweeps = {"x1": np.tile(scene, copies)}, max(10, 400 // copies)
+        question = partial(pfn.infer, network, data, iterations=sweeps, method=RANDOM)
+        rows[f"T = {data['x1'].shape[1]}"] = by_engine(question, sweeps, rounds)
+    print(table(f"Tracking networks of growing length, float64, momentum, medians of {rounds}", rows, header))
 
-        def ours(engine: str, data: dict[str, np.ndarray] = data, sweeps: int = sweeps) -> Callable[[], object]:
-            return lambda: pfn.infer(network, data, iterations=sweeps, engine=engine, method=RANDOM)
+    x, h = pfn.Variable("x", 513), pfn.Variable("h", 40)
+    plain = pfn.Network(pfn.Factorization(x, pfn.Parameter("W", shape=(x.size, h.size)) @ h))
+    rows = {}
+    for slices in (1000, 4000, 16_000, 64_000):
+        X = np.random.default_rng(0).gamma(0.5, size=(x.size, slices)).astype("float32")
+        question = partial(pfn.learn, plain, {x: X}, iterations=16, method=RANDOM, dtype="float32")
+        rows[f"T = {slices}"] = by_engine(question, 16, rounds)
+    print(table(f"NMF of growing length, 513 rows, 40 components, float32, medians of {rounds}", rows, header))
 
-        jax.clear_caches()  # the first of them has been compiled for another table
-        compiled = first_call(ours("jax"))
-        times = {
-            name: time / sweeps for name, time in alternate({e: ours(e) for e in ("numpy", "jax")}, rounds).items()
-        }
-        saved = times["numpy"] - times["jax"]
-        rows[f"T = {data['x1'].shape[1]}"] = (
-            f"{times['numpy'] * 1e3:.2f}",
-            f"{times['jax'] * 1e3:.2f}",
-            f"{times['numpy'] / times['jax']:.2f}",
-            f"{compiled / saved:.0f}" if saved > 0 else "never",
-        )
-    title = f"Tracking networks of growing length, float64, momentum, medians of {rounds}"
-    print(table(title, rows, ("NumPy, ms", "JAX, ms", "times faster", "sweeps that repay the compilation")))
+
+def by_engine(question: Callable[..., object], sweeps: int, rounds: int) -> tuple[str, ...]:
+    """Milliseconds of a sweep by engine, and when the compilation is repaid."""
+    runs = {engine: partial(question, engine=engine) for engine in ("numpy", "jax")}
+    jax.clear_caches()  # some have been compiled for another table
+    compiled = first_call(runs["jax"])
+    times = {name: time / sweeps for name, time in alternate(runs, rounds).items()}
+    saved = times["numpy"] - times["jax"]
+    return (
+        f"{times['numpy'] * 1e3:.2f}",
+        f"{times['jax'] * 1e3:.2f}",
+        f"{times['numpy'] / times['jax']:.2f}",
+        f"{max(compiled, 0) / saved:.0f}" if saved > 0 else "never",
+    )
 
 
 def sparse_products(rounds: int) -> None:
