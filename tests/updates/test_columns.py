@@ -44,25 +44,23 @@ def test_silence_is_no_start():
     assert distinct_columns(np.zeros((2, 3)), 2).size == 0
 
 
-def loud_and_silent(seed, strength):
-    """Thirty slices of noise, with so much of everything; then forty mixtures of the parts, with a little noise."""
+def loud_and_silent(seed):
+    """Thirty slices of noise, a hundredth of all; then forty mixtures of the parts, with a little noise."""
     rng = np.random.default_rng(seed)
     loud = PARTS @ rng.dirichlet([0.3, 0.3, 0.3], 40).T + 0.01 * rng.random((5, 40))
     silence = rng.random((5, 30)) ** 8
-    return np.hstack([strength * loud.sum() / silence.sum() * silence, loud])
+    return np.hstack([0.01 * loud.sum() / silence.sum() * silence, loud])
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_in_silence_comes_last(seed):
     """Each of its columns is unlike all others, and would be chosen before the parts are."""
-    assert (distinct_columns(loud_and_silent(seed, 0.007), 3) >= 30).all()
-    assert {*distinct_columns(loud_and_silent(seed, 0.007), 70)} == {*range(70)}
+    assert (distinct_columns(loud_and_silent(seed), 3) >= 30).all()
+    assert {*distinct_columns(loud_and_silent(seed), 70)} == {*range(70)}
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_not_silent_is_looked_at(seed):
-    """Not so weak together, or not so weak each: the only slice of a part may be among them."""
-    assert (distinct_columns(loud_and_silent(seed, 0.05), 3) < 30).any()
+def test_a_part_that_occurs_once_is_found_though_it_is_weaker(seed):
     rng = np.random.default_rng(seed)
     walk = rng.permutation(np.arange(300) % 5)
     X = np.eye(8)[:, walk] * rng.uniform(0.9, 1.1, 300) + 0.1 * rng.random((8, 300))
