@@ -2,7 +2,7 @@
 
 Whatever lies between the products would run on one core otherwise. And the threads of BLAS wait for each other in busy
 loops: where another program uses one of the cores, its products take ten times as long as on one thread, or more. So
-small runs are left to one thread: at best two of BLAS gain a tenth there, at worst they take twice as long.
+small runs are left to one thread: at best two of BLAS gain a quarter there, at worst they take forty times as long.
 """
 
 import weakref
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 # By the multiplications of its equations, a division counted as fifty of them: a run is large, and worth threads, which
 # take up to 100 µs to wake, if its largest equation has so many, or all of them have; in such a run so many, or so many
 # entries, are worth a thread. It is small if none has more than so many; in between BLAS is left to its own threads.
-LARGE, ALL_LARGE, SMALL, DIVISION = 1 << 27, 1 << 25, 1 << 24, 50
+LARGE, ALL_LARGE, SMALL, DIVISION = 1 << 27, 1 << 25, 1 << 25, 50
 PRODUCT, PASS = 1 << 21, 1 << 18
 TINY = 10_000  # entries, up to which OpenBLAS takes one thread only, so that it need not be told in every sweep
 ROWS = 8  # shares of a product are multiples of so many rows or columns

@@ -43,7 +43,10 @@ class Observations:
 def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> Observations:
     """Check the observations against the network and find T for every sequence."""
     if not isinstance(data, Mapping):
-        raise DataError(f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}.")
+        raise DataError(
+            f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}. Folders and iterables, "
+            "which are read one sequence after the other, are for pfn.learn."
+        )
     if not data:
         names = ", ".join(v.name for v in network.bottom) or network.variables[0].name
         raise DataError(
@@ -70,8 +73,7 @@ ABOVE_EPSILON = 100
 
 def check_scale(observations: Observations, epsilon: float) -> None:
     """Refuse data that are hardly larger than ε anywhere: what comes out would be made of ε."""
-    arrays = [array for pieces in observations.arrays.values() for array in pieces if array.size]
-    largest = max((_largest(array) for array in arrays), default=0.0)
+    largest = largest_value(observations)
     if 0 < largest < ABOVE_EPSILON * epsilon:
         raise DataError(
             f"{', '.join(observations.arrays)}: the largest value is {largest:.3g}, less than {ABOVE_EPSILON} times "
@@ -80,8 +82,13 @@ def check_scale(observations: Observations, epsilon: float) -> None:
         )
 
 
+def largest_value(observations: Observations) -> float:
+    """The largest observed entry of all, zero if there is none."""
+    arrays = [array for pieces in observations.arrays.values() for array in pieces if array.size]
+    return max((_largest(array) for array in arrays), default=0.0)
+
+
 def _largest(array: Any) -> float:
-    """The largest observed entry, zero if there is none."""
     return float(np.fmax.reduce(array.data if sp.issparse(array) else array, axis=None, initial=0.0))  # NaN counts not
 
 

@@ -33,7 +33,7 @@ class History:
         return len(self.iterations)
 
     def __repr__(self) -> str:
-        return f"History of {', '.join(self._rmse)} over {len(self)} sweeps"
+        return f"History of {', '.join(self._rmse)}, measured after {len(self)} sweeps"
 
 
 class Recorder:

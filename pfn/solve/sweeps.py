@@ -9,6 +9,7 @@ import numpy as np
 from pfn.engines import STALL_SWEEPS, Errors, Statistics, Stretch, stalled
 from pfn.errors import NumericalError
 from pfn.solve.checkpoints import Checkpoint
+from pfn.solve.data import largest_value
 from pfn.solve.history import Recorder
 from pfn.solve.processes import Ending, check_same
 from pfn.solve.request import Answer, Method, Request
@@ -142,9 +143,9 @@ class Sweeps:
         for errors in found:
             # an engine may have measured them for itself, or for the bar: criteria and history do not depend on that
             self.errors = errors if stretch.measured(self.done) else None
-            self.past.append(errors.divergence if errors else float("nan"))
-            changed = stretch.changed(self.done)
-            self.steps, self.lowest = steps_after(self.steps, self.lowest, self.past[-1], changed)
+            self.past.append(self.errors.divergence if self.errors else float("nan"))
+            divergence, changed = errors.divergence if errors else float("nan"), stretch.changed(self.done)
+            self.steps, self.lowest = steps_after(self.steps, self.lowest, divergence, changed)
             if errors:
                 self._check_finite(errors)
             if self.errors:
@@ -209,11 +210,16 @@ class Sweeps:
         if self.settled or not measured:
             return ""
         lowest, rise = min(measured), measured[-1] - min(measured)
-        rounding = float(np.finfo(self.request.dtype).eps)  # where the first measured fits already
-        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0], rounding):
+        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0]) or self._fits_to_rounding():
             return ""
         sweeps = self.recorder.iterations[measured.index(lowest)] + 1
         return f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {sweeps} of them"
+
+    def _fits_to_rounding(self) -> bool:
+        """Whether nothing but rounding is left of the errors: what rises then says nothing."""
+        assert self.errors is not None  # measured after the last sweep
+        rounding = np.finfo(self.request.dtype).eps * largest_value(self.request.observations)
+        return bool(max(self.errors.rmse.values()) <= rounding)
 
     def _stalled(self) -> bool:
         """Whether nothing moves any more; not while a change is still to come."""

@@ -176,7 +176,7 @@ def test_only_a_large_run_takes_them_and_small_ones_have_one_of_blas(monkeypatch
     sizes = {
         "tiny": [(10, 10, 10)],
         "small": [(40, 35, 400)],
-        "between": [(400, 40, 800)],
+        "not so small": [(257, 100, 800)],
         "one large, one not": [(10, 10, 10), (1025, 30, 2000)],
         "not so large, but all alike": [(513, 50, 1000)],
         "not so large, not alike": [(512, 200, 622), (50, 160, 622)],
@@ -190,7 +190,7 @@ def test_only_a_large_run_takes_them_and_small_ones_have_one_of_blas(monkeypatch
     assert found == {
         "tiny": (1, 4),  # of which BLAS needs one only
         "small": (1, 1),
-        "between": (1, 4),
+        "not so small": (1, 1),
         "one large, one not": (4, 1),
         "not so large, but all alike": (4, 1),
         "not so large, not alike": (1, 4),

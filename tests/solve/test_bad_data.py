@@ -129,7 +129,10 @@ def test_no_data() -> None:
 
 @pytest.mark.parametrize("data", [[X], X, None, "x"])
 def test_not_a_mapping(data: Any) -> None:
-    message = f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}."
+    message = (
+        f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}. Folders and iterables, which "
+        "are read one sequence after the other, are for pfn.learn."
+    )
     with refused(message, DataError):
         pfn.infer(MACHINE, data)
 

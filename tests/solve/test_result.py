@@ -72,7 +72,7 @@ def test_an_equation_without_a_history(result: pfn.Result) -> None:
 
 
 def test_a_history_shows_what_it_has(result: pfn.Result) -> None:
-    assert repr(result.history) == "History of eq1 over 8 sweeps"
+    assert repr(result.history) == "History of eq1, measured after 8 sweeps"
 
 
 def test_repr(result: pfn.Result) -> None:

@@ -182,6 +182,19 @@ def test_errors_are_measured_after_every_so_many_sweeps_and_the_last(engine: str
     assert some.rmse == every.rmse
 
 
+@pytest.mark.parametrize("engine", ["numpy", "jax"])
+def test_what_an_engine_measures_for_itself_stalls_nothing(engine: str) -> None:
+    """JAX measures after the last sweep of a call too, the first of which has 16: 50 sweeps before the last of all."""
+    if engine == "jax":
+        pytest.importorskip("jax", reason="jax is not installed")
+    data = {"x1": np.random.default_rng(0).random((6, 30))}
+    method, network = pfn.Propagate(acceleration=None, start="random"), hierarchy(6, (3,), 1, (1,))
+    every = pfn.learn(network, data, method=method, iterations=66).history.divergence
+    stall = 1.001 * (1 - every[65] / every[15])  # below what changes before
+    result = pfn.learn(network, data, method=method, iterations=66, measure=10, stall=stall, engine=engine)
+    assert result.stop == "all 66 sweeps were done"
+
+
 def test_substitution_too_measures_after_every_so_many_sweeps() -> None:
     network = hierarchy(6, (4, 3), 2, (1, 2))
     data = {"x1": np.random.default_rng(0).random((6, 20))}
@@ -238,7 +251,8 @@ def test_a_callback_sees_every_sweep_measured() -> None:
     assert np.isfinite(result.rmse["eq1"])
 
 
-def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out() -> None:
+@pytest.mark.parametrize("scale", [1.0, 1e-18])
+def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out(scale: float) -> None:
     """The mean over lags is no descent: from where substitution ends it leads up again."""
     rng = np.random.default_rng(7)
     patterns = rng.gamma(0.3, size=(6, 20, 2))
@@ -248,14 +262,16 @@ def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out() -> None:
     good = pfn.learn(network, data, method="substitute", iterations=200)
     assert good.stop == "all 200 sweeps were done"
     start = {name: good[name] for name in ("x2", *(parameter.name for parameter in network.parameters))}
-    plain = pfn.learn(network, data, method=replace(PLAIN, averaging="updated"), initial=start, iterations=200)
+    start["x2"], data["x1"] = scale * start["x2"], scale * data["x1"]
+    method = replace(PLAIN, averaging="updated", epsilon=scale * PLAIN.epsilon)
+    plain = pfn.learn(network, data, method=method, initial=start, iterations=200)
     divergence = plain.history.divergence
     share = 100 * (1 - divergence.min() / divergence[-1])
     assert share > 10
     assert plain.stop == (
         f"all 200 sweeps were done; the divergence was {share:.0f} % lower after {divergence.argmin() + 1} of them"
     )
-    sparse = pfn.Propagate(acceleration=None, sparseness=pfn.ramp(0.0, 0.5, start=100, stop=200))
+    sparse = replace(method, averaging="pooled", sparseness=pfn.ramp(0.0, 0.5, start=100, stop=200))
     ramped = pfn.learn(network, data, method=sparse, initial=start, iterations=200)
     assert ramped.stop == "all 200 sweeps were done"  # there it rises because the user wants it to
 
