@@ -3,6 +3,7 @@
 What a script prints is kept beside it as text, unless it is given less work here than by itself.
 """
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -65,4 +66,6 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="of scripts, such as plain_nmf; all but gpu if none is given")
+    sys.exit(main(parser.parse_args().names))
