@@ -12,6 +12,7 @@ from time import perf_counter
 FOLDER = Path(__file__).parent
 SMALLER = {
     "consensus": ["--largest", "1000"],
+    "convergence": ["--spectrogram-seeds", "3"],
     "exact_against_propagation": ["--largest", "40", "--sweeps", "1500"],
     "language": ["--quick"],
     "learning_transitions": ["--seeds", "3"],
@@ -33,7 +34,6 @@ AS_THEY_ARE = [
     "growth",
     "memory",
     "structured_terms",
-    "convergence",
     "drums",
     "separation",
 ]

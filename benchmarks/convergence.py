@@ -324,7 +324,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="seed of the inference")
-    parser.add_argument("--spectrogram-seeds", type=int, default=3)
+    parser.add_argument("--spectrogram-seeds", type=int, default=20)
     parser.add_argument("--recordings", type=int, default=2, help="of a piano")
     parser.add_argument("--sounds", type=int, default=8, help="of other kinds, beside the song of a finch")
     parser.add_argument("--plain-sweeps", type=int, default=300, help="of section 6 on each recording")

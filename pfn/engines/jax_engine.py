@@ -16,14 +16,10 @@ from pfn.engines.jax_plan import make_plan
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
-from pfn.engines.stretch import STALL_SWEEPS, Stretch
+from pfn.engines.stretch import MOST_SWEEPS, STALL_SWEEPS, Stretch, pace_after
 from pfn.errors import OptionError
 from pfn.updates.momentum import FLOOR
 from pfn.updates.padding import padded
-
-# At most so many sweeps in one call, and about so many seconds: then Ctrl-C and the progress bar are looked at. Slow
-# sweeps take longer calls, at most so long: every call allocates its memory anew, and measures errors after its last.
-MOST_SWEEPS, SECONDS, FEW_SWEEPS, MOST_SECONDS = 512, 0.1, 8, 2.0
 
 # So many in the first call, whose duration is not known yet, and in every call of several processes, which must agree.
 FIRST_SWEEPS = 16
@@ -82,11 +78,9 @@ class JaxRun:
         return self._plan.accelerated or not self._spares
 
     def _adapt(self, done: int, seconds: float) -> None:
-        """Ask for as many sweeps as fit in a stretch; not for much fewer at once, since the call may have compiled."""
+        """Ask for as many sweeps as fit in a stretch."""
         if not self._devices.several_processes:
-            each = seconds / done
-            fitting = max(SECONDS / each, min(FEW_SWEEPS, MOST_SECONDS / each))
-            self._pace = max(1, self._pace // 2, min(int(fitting), MOST_SWEEPS))
+            self._pace = pace_after(self._pace, done, seconds)
 
     def _errors(self, row: list[float]) -> Errors | None:
         if row[-1] == UNMEASURED:

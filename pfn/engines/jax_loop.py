@@ -64,7 +64,8 @@ class _Sweeps:
 
     def __init__(self, sweep: Sweep, plan: Plan, data: Data, values: Values, control: Control, *, always: bool) -> None:
         self._sweep, self._plan, self._control = sweep, plan, control
-        self._devices, self._told = Devices(plan.mesh), _told(plan, always=always)
+        self._devices, self._always = Devices(plan.mesh), always
+        self._handed_on = _handed_on(plan, always=always)
         self._pack, self._unpack = _packing(plan, values)
         self._movable = self._pack(data.movable) if plan.accelerated else {}
 
@@ -73,10 +74,10 @@ class _Sweeps:
         plan, control = self._plan, self._control
         kept = State(self._pack(state.values), self._pack(state.previous) if plan.accelerated else {})
         room = jnp.zeros((control.sparseness.shape[0], len(plan.names) + 2))
-        fresh = _chosen(self._sweep.reconstructions(state.values), self._told)
+        fresh = self._sweep.reconstructions(state.values, self._handed_on)
         return _Loop(jnp.int32(0), kept, control.steps, control.lowest, room, met=jnp.bool_(0), fresh=fresh)
 
-    def one(self, loop: _Loop, due: Any) -> _Loop:
+    def one(self, loop: _Loop) -> _Loop:
         """The next, with momentum before it and errors after it where that is due."""
         plan, control, sweep = self._plan, self._control, self._sweep
         number, (kept, previous) = control.first + loop.done, loop.state
@@ -86,14 +87,26 @@ class _Sweeps:
         values = sweep.up(values, sweep.turn(number, control.sparseness[loop.done], loop.fresh))
         values, R = sweep.down(values)
         values = self._devices.kept(values, plan.changing)
-        R = R if due is True else _chosen(R, self._told)
-        found = _errors(sweep, values, R, due)
+        fresh = {name: R[name] for name in self._handed_on}
+        found = sweep.errors(values, R) if self._always else self._errors_if_due(values, fresh, loop.done)
         errors = jax.lax.dynamic_update_index_in_dim(loop.errors, found, loop.done, 0)
         steps, lowest = loop.steps, loop.lowest
         if plan.accelerated:
             steps, lowest = steps_after(steps, lowest, found[-2], control.changed[loop.done], xp=jnp)
         new = State(self._pack(values), previous)
-        return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, _chosen(R, self._told))
+        return _Loop(loop.done + 1, new, steps, lowest, errors, loop.met, fresh)
+
+    def _errors_if_due(self, values: Values, known: Values, done: Array) -> Array:
+        """The errors after a sweep, where W S of some equations is known; what stands for none if they are not due."""
+        others = [equation.name for equation in self._plan.equations if equation.name not in known]
+
+        def measured() -> Array:
+            return self._sweep.errors(values, {**self._sweep.reconstructions(values, others), **known})
+
+        shape = jax.eval_shape(measured)
+        unmeasured = jnp.full(shape.shape, jnp.nan, shape.dtype).at[-1].set(UNMEASURED)
+        found: Array = jax.lax.cond(_is_due(self._control, done), measured, lambda: unmeasured)
+        return found
 
     def end(self, loop: _Loop) -> State:
         """After the last."""
@@ -113,21 +126,15 @@ def advance(
     """
     sweeps = _Sweeps(Sweep(plan, data, holding), plan, data, state.values, control, always=always)
 
-    def due(done: Array) -> Any:
-        return True if always else _is_due(control, done)
-
-    def one(loop: _Loop) -> _Loop:
-        return sweeps.one(loop, due(loop.done))
-
     def several(loop: _Loop) -> _Loop:
         for _ in range(unasked):
-            loop = one(loop)
+            loop = sweeps.one(loop)
         last = loop.done - 1
         return loop._replace(met=_is_due(control, last) & _met(control, last, loop.errors))
 
     loop = sweeps.begin(state)
     if unasked > 1:
-        loop = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: one(loop), loop)
+        loop = jax.lax.fori_loop(0, control.count % unasked, lambda _, loop: sweeps.one(loop), loop)
     loop = jax.lax.while_loop(lambda loop: (loop.done < control.count) & ~loop.met, several, loop)
     return sweeps.end(loop), loop.errors, loop.done
 
@@ -158,38 +165,21 @@ def _is_due(control: Control, done: Array) -> Any:
     return ((control.first + done + 1) % control.measure == 0) | (done + 1 == control.count)
 
 
-def _told(plan: Plan, *, always: bool) -> frozenset[str]:
-    """The equations of whose W S a sweep is told by the one before: of none, where momentum changes all values between.
+def _handed_on(plan: Plan, *, always: bool) -> tuple[str, ...]:
+    """The equations whose W S a sweep hands on to the next: none with momentum, which moves all values in between.
 
-    Where errors are not always measured, W S of observed children is of no use until then. It is better computed where
-    it is used: there the ratios overwrite it, and on processors the memory of a large one takes as long as a product.
+    W S of observed children is needed only for errors and for the next ratios. Where errors are not measured after
+    every sweep, processors compute it there: the ratios overwrite it, and to carry a large one through memory takes as
+    long as the product.
     """
     if plan.accelerated:
-        return frozenset()
+        return ()
     spared = not always and not has_accelerator()
-    return frozenset(e.name for e in plan.equations if not spared or _has_changing_child(e, plan))
+    return tuple(e.name for e in plan.equations if not spared or _has_changing_child(e, plan))
 
 
 def _has_changing_child(equation: Equation, plan: Plan) -> bool:
     return any(child.variable.name in plan.changing for child in equation.children)
-
-
-def _chosen(R: Values, names: frozenset[str]) -> dict[str, Array]:
-    return {name: array for name, array in R.items() if name in names}
-
-
-def _errors(sweep: Sweep, values: Values, R: Values, due: Any) -> Array:
-    """The RMSE of every equation, the divergence and the squared error, where due; W S may be known."""
-    if due is True:
-        return sweep.errors(values, R)
-
-    def found() -> Array:
-        return sweep.errors(values, {**sweep.reconstructions(values), **R})
-
-    shape = jax.eval_shape(found)
-    unmeasured = jnp.full(shape.shape, jnp.nan, shape.dtype).at[-1].set(UNMEASURED)
-    measured: Array = jax.lax.cond(due, found, lambda: unmeasured)
-    return measured
 
 
 def _met(control: Control, done: Array, errors: Array) -> Array:

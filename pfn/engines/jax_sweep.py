@@ -1,6 +1,6 @@
 """One sweep as a pure function of the values, to be compiled: up, down, and the errors after it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -138,9 +138,9 @@ class Sweep:
             values = {**values, **changed}
         return values, reconstructions
 
-    def reconstructions(self, values: Values) -> dict[str, Array]:
-        """W S of every equation."""
-        return {equation.name: self._reconstruction(equation, values) for equation in self._plan.equations}
+    def reconstructions(self, values: Values, names: Collection[str]) -> dict[str, Array]:
+        """W S of these equations."""
+        return {name: self._reconstruction(self._plan.by_name[name], values) for name in names}
 
     def _reconstruction(self, equation: Equation, values: Values) -> Array:
         return self._equations.apply(equation, values, self._equations.parents(equation, values))
@@ -163,7 +163,7 @@ class Sweep:
             counts, R = self._data.columns[equation.name].counts, reconstructions[equation.name]
             error = self._equations.children(equation, values) - R
             terms = self._plan.divergence.value(error, R, self._plan.epsilon, xp=ARRAYS)
-            # X − R squared, but not from X − R: what is used twice the compiler keeps in memory, for another pass
+            # R − X, not X − R again: the compiler would keep what is used twice in memory, at the cost of another pass
             reverse = R - self._equations.children(equation, values)
             squares.append(_sums(reverse * reverse, counts, equation.heights))
             divergences.append(_sums(terms, counts, equation.heights))

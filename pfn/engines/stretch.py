@@ -7,6 +7,11 @@ from typing import Any
 # Over so many sweeps a stalled run has changed by less than `stall`.
 STALL_SWEEPS = 50
 
+# At most so many sweeps in a stretch, and about so many seconds: then Ctrl-C and the progress bar are looked at. But a
+# compiled stretch allocates its memory anew and measures errors after its last sweep, so slow sweeps come so few at a
+# time, unless these take more than so many seconds.
+MOST_SWEEPS, SECONDS, FEW_SWEEPS, MOST_SECONDS = 512, 0.1, 8, 2.0
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -36,3 +41,10 @@ class Stretch:
 def stalled(stall: Any, before: Any, now: Any) -> Any:
     """Whether the divergence has changed relatively less than `stall`."""
     return abs(before - now) <= stall * abs(before)
+
+
+def pace_after(pace: int, done: int, seconds: float) -> int:
+    """How many sweeps to do next, after so many in so long; not much fewer at once, since that may have compiled."""
+    each = seconds / done
+    fitting = max(SECONDS / each, min(FEW_SWEEPS, MOST_SECONDS / each))
+    return max(1, pace // 2, min(int(fitting), MOST_SWEEPS))

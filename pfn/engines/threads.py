@@ -2,7 +2,7 @@
 
 Whatever lies between the products would run on one core otherwise. And the threads of BLAS wait for each other in busy
 loops: where another program uses one of the cores, its products take ten times as long as on one thread, or more. So
-small runs are left to one thread: at best two of BLAS gain a quarter there, at worst they take forty times as long.
+small runs are left to one thread.
 """
 
 import weakref
@@ -21,10 +21,11 @@ from pfn.network import Network
 Share = TypeVar("Share")
 Found = TypeVar("Found")
 
-# By the multiplications of its equations, a division counted as fifty of them: a run is large, and worth threads, which
-# take up to 100 µs to wake, if its largest equation has so many, or all of them have; in such a run so many, or so many
-# entries, are worth a thread. It is small if none has more than so many; in between BLAS is left to its own threads.
-LARGE, ALL_LARGE, SMALL, DIVISION = 1 << 27, 1 << 25, 1 << 25, 50
+# By its multiplications, a division counted as fifty of them, an equation is small if it has fewer than so many. A run
+# is small if all of its equations are; it is large, and worth threads, which take up to 100 µs to wake, if none is
+# small, or one has so many. In between BLAS is left to its own threads. In a large run so many multiplications, or so
+# many entries, are worth a thread.
+SMALL, LARGE, DIVISION = 1 << 25, 1 << 27, 50
 PRODUCT, PASS = 1 << 21, 1 << 18
 TINY = 10_000  # entries, up to which OpenBLAS takes one thread only, so that it need not be told in every sweep
 ROWS = 8  # shares of a product are multiples of so many rows or columns
@@ -81,7 +82,7 @@ class Threads:
         """Given the rows, the inner dimension and the columns of every product W S."""
         products = list(sizes) or [(0, 0, 0)]
         work = [rows * columns * (inner + DIVISION) for rows, inner, columns in products]
-        is_large = max(work) >= LARGE or min(work) >= ALL_LARGE
+        is_large = max(work) >= LARGE or min(work) >= SMALL
         is_tiny = sum(rows * columns for rows, _, columns in products) < TINY
         self.count = BLAS.threads if is_large else 1
         self._holds_blas = is_large or (max(work) < SMALL and not is_tiny)

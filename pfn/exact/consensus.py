@@ -21,8 +21,8 @@ from pfn.exact.planes import Plane
 FALLEN, TURNED, SHARE = 0.05, 0.9, 0.7
 
 # After so many sweeps with an anchor the residuals are taken anew. Where data cannot be fitted the anchor stays for
-# thousands of sweeps, and what rounding adds to the residuals leads the copies away: in float32 to three to five times
-# the error after 3000. It takes one product more in so many sweeps of two.
+# thousands of sweeps, and what rounding adds to the residuals leads the copies away: in float32 to three to four times
+# the distance after 3000. That is one product more; a sweep has two and a solve, so it costs 3 % at most.
 REFRESHED = 16
 
 

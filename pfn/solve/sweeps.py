@@ -143,9 +143,9 @@ class Sweeps:
         for errors in found:
             # an engine may have measured them for itself, or for the bar: criteria and history do not depend on that
             self.errors = errors if stretch.measured(self.done) else None
-            self.past.append(self.errors.divergence if self.errors else float("nan"))
-            divergence, changed = errors.divergence if errors else float("nan"), stretch.changed(self.done)
-            self.steps, self.lowest = steps_after(self.steps, self.lowest, divergence, changed)
+            divergence = errors.divergence if errors else float("nan")
+            self.past.append(divergence if self.errors else float("nan"))
+            self.steps, self.lowest = steps_after(self.steps, self.lowest, divergence, stretch.changed(self.done))
             if errors:
                 self._check_finite(errors)
             if self.errors:

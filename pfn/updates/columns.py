@@ -2,7 +2,8 @@
 
 import numpy as np
 
-# A column is not outside the span of those chosen before if its square there is so small a share of the largest square.
+# A column is not outside the span of those chosen before if the square of its shape there is so small a share of the
+# largest square.
 SPANNED = 1e-3
 
 
@@ -19,13 +20,13 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     places = np.flatnonzero(sums > 0)
     if not places.size:
         return places
-    sums = sums[places]
-    shapes = (X[:, places] / sums).astype(np.float32)  # half the memory to go through for every column
+    strengths = (sums[places] / sums.max()).astype(np.float32)
+    shapes = (X[:, places] / sums[places]).astype(np.float32)  # half the memory to go through for every column
+    squares = np.einsum("ij,ij->j", shapes, shapes)
     count = min(count, places.size)
-    chosen, spanned = _spanning(shapes * np.sqrt(sums / sums.max(), dtype=np.float32), count)
+    chosen, spanned = _spanning(shapes, squares, strengths, count)
     if spanned:
-        chosen, _ = _spanning(shapes, count)
-    squares = _squares(shapes)
+        chosen, _ = _spanning(shapes, squares, np.ones_like(strengths), count)
     if len(chosen) < count:
         gaps = (squares[:, None] + squares[chosen] - 2 * shapes.T @ shapes[:, chosen]).min(axis=1)
     while len(chosen) < count:
@@ -35,20 +36,15 @@ def distinct_columns(X: np.ndarray, count: int) -> np.ndarray:
     return places[chosen]
 
 
-def _squares(columns: np.ndarray) -> np.ndarray:
-    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
-    return squares
-
-
-def _spanning(columns: np.ndarray, count: int) -> tuple[list[int], bool]:
+def _spanning(shapes: np.ndarray, squares: np.ndarray, strengths: np.ndarray, count: int) -> tuple[list[int], bool]:
     """Column after column the one farthest from the span of those before it, until all are in it; whether they are."""
-    directions = np.empty((count, columns.shape[0]), columns.dtype)
-    outside, chosen = _squares(columns), list[int]()
-    enough = SPANNED * outside.max()
-    while len(chosen) < count and outside.max() > enough:
-        best, before = int(np.argmax(outside)), directions[: len(chosen)]
+    columns = shapes * np.sqrt(strengths)
+    directions = np.empty((count, len(columns)), columns.dtype)
+    outside, enough, chosen = squares * strengths, SPANNED * squares.max() * strengths, list[int]()
+    while len(chosen) < count and (outside > enough).any():
+        best, before = int(np.argmax(np.where(outside > enough, outside, 0))), directions[: len(chosen)]
         left = columns[:, best] - (before @ columns[:, best]) @ before
         direction = directions[len(chosen)] = left / np.linalg.norm(left)
         outside -= (direction @ columns) ** 2
         chosen.append(best)
-    return chosen, bool(outside.max() <= enough)
+    return chosen, not (outside > enough).any()

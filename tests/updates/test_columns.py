@@ -44,19 +44,20 @@ def test_silence_is_no_start():
     assert distinct_columns(np.zeros((2, 3)), 2).size == 0
 
 
-def loud_and_silent(seed):
-    """Thirty slices of noise, a hundredth of all; then forty mixtures of the parts, with a little noise."""
+def loud_and_silent(seed, strength):
+    """Thirty slices of noise, with so much of everything; then forty mixtures of the parts, with a little noise."""
     rng = np.random.default_rng(seed)
     loud = PARTS @ rng.dirichlet([0.3, 0.3, 0.3], 40).T + 0.01 * rng.random((5, 40))
     silence = rng.random((5, 30)) ** 8
-    return np.hstack([0.01 * loud.sum() / silence.sum() * silence, loud])
+    return np.hstack([strength * loud.sum() / silence.sum() * silence, loud])
 
 
+@pytest.mark.parametrize("strength", [0.01, 1e-3, 1e-5, 1e-9])
 @pytest.mark.parametrize("seed", range(5))
-def test_noise_in_silence_comes_last(seed):
+def test_noise_in_silence_comes_last(seed, strength):
     """Each of its columns is unlike all others, and would be chosen before the parts are."""
-    assert (distinct_columns(loud_and_silent(seed), 3) >= 30).all()
-    assert {*distinct_columns(loud_and_silent(seed), 70)} == {*range(70)}
+    assert (distinct_columns(loud_and_silent(seed, strength), 3) >= 30).all()
+    assert {*distinct_columns(loud_and_silent(seed, strength), 70)} == {*range(70)}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -76,3 +77,12 @@ def test_silence_follows_what_is_loud():
     chosen = distinct_columns(X, 3)
     assert (chosen[:2] < 100).all()
     assert chosen[2] >= 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_slice_of_thousands_of_times_the_strength_hides_nothing(seed):
+    X = loud_and_silent(seed, 1e-3)
+    X[:, 30] = 1e5 * np.random.default_rng(seed).random(5)
+    chosen = distinct_columns(X, 4)
+    assert chosen[0] == 30
+    assert (chosen > 30).sum() == 3
