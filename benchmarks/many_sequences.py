@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 import pfn
-from benchmarks.side_by_side import table
+from benchmarks.side_by_side import alternate, table
 from pfn import t
 
 ROWS, EVENTS, LAGS, HELD_OUT = 12, 4, 2, 50
 SWEEPS = 100  # over all data in memory
+ROUNDS = 5
 BATCHES = pfn.Batches(size=100)
 x, event = pfn.Variable("x", ROWS), pfn.Variable("event", EVENTS)
 PARTS = [pfn.Parameter(f"W{lag}", shape=(ROWS, EVENTS)) for lag in range(LAGS)]
@@ -73,16 +75,15 @@ def growth(counts: tuple[int, ...]) -> str:
     for count in counts:
         generator = np.random.default_rng(1)
         X = [generator.random((ROWS, n), dtype=np.float32) for n in generator.integers(100, 1001, count)]
-        seconds = {}
-        for sweeps in (1, 6):
-            begin = perf_counter()
-            pfn.learn(NETWORK, {x: X}, iterations=sweeps, dtype="float32", engine="numpy")
-            seconds[sweeps] = perf_counter() - begin
-        sweep = (seconds[6] - seconds[1]) / 5
-        around = (seconds[1] - sweep) / sweep
+        run = partial(pfn.learn, NETWORK, {x: X}, dtype="float32", engine="numpy")
+        seconds = alternate({"one": partial(run, iterations=1), "eleven": partial(run, iterations=11)}, ROUNDS)
+        sweep = (seconds["eleven"] - seconds["one"]) / 10
+        around = (seconds["one"] - sweep) / sweep
         slices = sum(array.shape[1] for array in X)
         rows[f"{count:,} sequences"] = (f"{slices:,}", f"{1e9 * sweep / slices:.0f}", f"{around:.1f}")
-    return table("All in memory", rows, ("slices", "ns a slice and sweep", "set-up and result, in sweeps"))
+    return table(
+        f"All in memory, medians of {ROUNDS}", rows, ("slices", "ns a slice and sweep", "set-up and result, in sweeps")
+    )
 
 
 def main(quick: bool) -> None:
