@@ -3,12 +3,11 @@
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics, dense, has_hidden
 from pfn.engines.run import Run, choose_engine, is_installed, make_run, said_everywhere, several_processes
-from pfn.engines.stretch import STALL_SWEEPS, Stretch, stalled
+from pfn.engines.stretch import Stretch
 from pfn.engines.threads import BLAS
 
 __all__ = [
     "BLAS",
-    "STALL_SWEEPS",
     "Errors",
     "Layout",
     "Problem",
@@ -22,5 +21,4 @@ __all__ = [
     "make_run",
     "said_everywhere",
     "several_processes",
-    "stalled",
 ]

@@ -23,7 +23,7 @@ ITERATIONS = {"numpy": ("pfn.exact.consensus", "Iteration"), "jax": ("pfn.exact.
 def run(request: Request, method: Any) -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
     _refuse_options(request)
-    return Sweeps(request, method, ConsensusRun(request)).run()
+    return Sweeps(request, method, ConsensusRun(request), distance=True).run()
 
 
 def _refuse_options(request: Request) -> None:
@@ -98,10 +98,9 @@ class ConsensusRun:
 
     def advance(self, stretch: Stretch) -> list[Errors]:
         """Sweeps up to the first after which a criterion to stop is met; the errors after each."""
-        count = stretch.count if stretch.stall is None else 1  # whether it stalls is seen from outside
         met = -np.ones_like(self._counted) if stretch.tolerance is None else self._counted * stretch.tolerance**2
         with BLAS:  # its products are small: threads would only wait for each other
-            found = self._iteration.advance(count, met)
+            found = self._iteration.advance(stretch.count, met)
         return [self._errors(row) for row in found]
 
     def _errors(self, figures: np.ndarray) -> Errors:

@@ -26,7 +26,11 @@ class Substituted(Sweeps):
     """Sweeps of exact updates."""
 
     def __init__(self, request: Request, method: "Substitute", engine: SubstitutedRun) -> None:
-        super().__init__(request, method, engine)
+        rare = [
+            *method.learn_every.values(),
+            *(number + 1 for numbers in method.learn_at.values() for number in numbers),
+        ]
+        super().__init__(request, method, engine, rare=max(rare, default=0), squares=method.divergence == "euclidean")
         self._levels = method.start == "levels"
         self._engine = engine
 
