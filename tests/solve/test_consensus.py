@@ -51,7 +51,7 @@ def contradiction():
     return {"x": states(1, 0, 0, 0, 0, 1, 0, 0, 0, 0)}
 
 
-@pytest.mark.parametrize(("dtype", "stall"), [("float64", 1e-4), ("float32", 1e-2)])
+@pytest.mark.parametrize(("dtype", "stall"), [("float64", 1e-4), ("float32", 0.1)])
 def test_data_that_cannot_be_fitted(dtype, stall):
     """The limit minimises what the equations miss, weighted by (I + W Wᵀ)⁻¹, and the distance that is left says so.
 

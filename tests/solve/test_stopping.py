@@ -110,7 +110,7 @@ def test_a_tolerance_is_not_preempted_by_what_is_good_enough_without_it() -> Non
 def test_a_parameter_that_is_updated_rarely_is_waited_for(method: Any) -> None:
     plain = pfn.learn(parts_based(), NOISY)
     assert plain.iterations < 600
-    assert pfn.learn(parts_based(), NOISY, method=method).iterations >= 600
+    assert pfn.learn(parts_based(), NOISY, method=method, iterations=5000).iterations >= 600
 
 
 def slow() -> tuple[pfn.Network, dict[str, Any]]:
@@ -123,7 +123,7 @@ def slow() -> tuple[pfn.Network, dict[str, Any]]:
 def test_a_run_that_has_not_settled_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     network, data = slow()
     monkeypatch.setattr("pfn.solve.options.LEARNING_LIMIT", 20)
-    with pytest.warns(pfn.NotSettledWarning, match=r"still fell by more than 0.5% .* iterations=80") as caught:
+    with pytest.warns(pfn.NotSettledWarning, match=r"still fell by more than 0.5% .*iterations=80") as caught:
         pfn.learn(network, data)
     assert caught[0].filename == __file__
     pfn.learn(network, data, iterations=20)  # the user knows how many
@@ -134,7 +134,7 @@ def test_a_run_that_ends_far_above_its_lowest_divergence_warns() -> None:
     """A level above a level above a machine: the sweeps settle three times as high as they have been."""
     question = settling.question(8)
     with pytest.warns(
-        pfn.NotSettledWarning, match=r"% lower after \d+ sweeps: sweeps over several levels .* 'substitute'"
+        pfn.NotSettledWarning, match=r"% lower after \d+ sweeps: sweeps over several levels .*'substitute'"
     ):
         pfn.infer(question.network, question.data)
     assert pfn.infer(question.network, question.data, method="substitute").stop.startswith("the data are fitted")
@@ -309,9 +309,9 @@ def test_a_run_stops_where_errors_are_measured() -> None:
     assert result.iterations % 10 == 0
     assert result.history["eq1"][-1] < 0.3
     for measure in (4, 25):
-        stalled = pfn.learn(network, data, method=pfn.PAPER, stall=1e-2, measure=measure)
+        stalled = pfn.learn(network, data, method=pfn.PAPER, stall=5e-2, measure=measure)
         assert stalled.iterations % measure == 0
-        assert "changed by less than 0.01" in stalled.stop
+        assert "changed by less than 0.05" in stalled.stop
 
 
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
