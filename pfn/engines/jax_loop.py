@@ -183,8 +183,9 @@ def _has_changing_child(equation: Equation, plan: Plan) -> bool:
 
 
 def _met(control: Control, done: Array, errors: Array) -> Array:
-    """Whether the run ends after this sweep, by the errors found; NaN too: it will be refused."""
-    largest, now = jnp.max(errors[done, :-2]), errors[done, -2]
+    """Whether the run ends after this sweep, by the errors found; infinite ones too: they will be refused."""
+    rmse, now = errors[done, :-2], errors[done, -2]
+    largest = jnp.max(jnp.where(jnp.isnan(rmse), 0, rmse))  # NaN where no entry of an equation counts
     earlier = jnp.where(done < STALL_SWEEPS, control.past[done], errors[done - STALL_SWEEPS, -2])
     settled = control.first + done + 1 >= control.stall_from
     stands = settled & stalled(control.stall, earlier, now)
