@@ -12,7 +12,7 @@ class History:
     """The root mean square error of every equation along the sweeps.
 
     `history["eq1"]` is an array, `history.iterations` the sweeps it was taken after (counted from 0),
-    `history.divergence` the summed divergence of all equations.
+    `history.divergence` the summed divergence of all equations. Hidden entries that occur once are in neither.
     """
 
     def __init__(self, iterations: ArrayLike, rmse: Mapping[str, ArrayLike], divergence: ArrayLike) -> None:
