@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines.counted import counted_entries, filled_in
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
 from pfn.engines.jax_devices import Devices, check_devices, has_accelerator, numbers
@@ -55,7 +56,19 @@ class JaxRun:
             placed = self._devices.put(data._asdict() | {"movable": {}}, _BY_COLUMNS)
             self._data: Data | None = Data(**placed | {"movable": self._devices.put(data.movable, changing)})
             self._state = State(self._devices.put(start, changing), self._devices.put(before, changing))
+        self._released: set[str] = set()  # until now
+        self._count_entries()
         self._pace, self._spares = FIRST_SWEEPS, False
+
+    def _count_entries(self) -> None:
+        """The number of entries that errors are the mean over: another one once a variable is released."""
+        observed = self._problem.observed
+        filled = filled_in(self._layout, observed, self._plan.changing, self._released)
+        self.entries = counted_entries(self._layout, filled, self._problem.weights)
+        each = np.array([self.entries[name] for name in self._plan.names])
+        assert self._data is not None  # the run is not closed
+        with numbers(self._problem.precision):
+            self._data = self._data._replace(**self._devices.put({"entries": each}, ()))
 
     @property
     def pace(self) -> int:
@@ -119,6 +132,8 @@ class JaxRun:
         """From now on the variable is hidden."""
         if name in self._holding:
             self._holding = self._holding | {name: np.False_}
+            self._released.add(name)
+            self._count_entries()
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now."""

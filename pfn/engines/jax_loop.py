@@ -179,8 +179,9 @@ def _has_changing_child(equation: Equation, plan: Plan) -> bool:
 
 
 def _met(control: Control, done: Array, errors: Array) -> Array:
-    """Whether the run ends after this sweep, by the errors found; NaN too: it will be refused."""
-    largest = jnp.max(errors[done, :-2])
+    """Whether the run ends after this sweep, by the errors found; infinite ones too: they will be refused."""
+    rmse = errors[done, :-2]
+    largest = jnp.max(jnp.where(jnp.isnan(rmse), 0, rmse))  # NaN where no entry of an equation counts
     met: Array = (largest < control.tolerance) | ~jnp.isfinite(largest)
     return met
 

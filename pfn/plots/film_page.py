@@ -141,7 +141,7 @@ def _height(rows: int) -> int:
 def _errors(recording: Recording) -> np.ndarray:
     """The largest RMSE of an equation in each frame; unknown before the first sweep."""
     history = recording.result.history
-    largest = np.max([history[name] for name in history], axis=0)
+    largest = np.fmax.reduce([history[name] for name in history])  # NaN where no entry of an equation counts
     known = dict(zip((history.iterations + 1).tolist(), largest.tolist(), strict=True))
     return np.array([known.get(sweeps, np.nan) for sweeps in recording.sweeps])
 

@@ -36,7 +36,8 @@ def convergence(
     """The RMSE along the sweeps on a logarithmic scale: a curve for every equation, named with its last value.
 
     Of several results, `{"plain": result, "momentum": other}`, a curve for each: its largest RMSE of an equation.
-    `equations` says which equations count; None: all. An RMSE of 0 has no place on the scale and is left out.
+    `equations` says which equations count; None: all. An RMSE of 0 has no place on the scale and, like NaN,
+    is left out.
 
     >>> import numpy as np, pfn
     >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 1)
@@ -47,7 +48,7 @@ def convergence(
     curves = _curves(results, None if equations is None else list(equations))
     figure, axes = picture_and_axes(ax, SIZE)
     styles = cycle([(style, colour) for style in ("-", "--", ":") for colour in mpl.color_sequences[COLOURS]])
-    for curve, (style, colour) in zip(sorted(curves, key=lambda c: -c.errors[-1]), styles, strict=False):
+    for curve, (style, colour) in zip(sorted(curves, key=lambda c: -np.nan_to_num(c.errors[-1])), styles, strict=False):
         label = plain(f"{curve.name}  {curve.errors[-1]:.2g}")
         seen = np.where(curve.errors > 0, curve.errors, np.nan)
         axes.plot(curve.sweeps, seen, style, color=colour, label=label, linewidth=1.6)
@@ -96,5 +97,5 @@ def _curve(result: Result, name: str, equations: list[str]) -> Curve:
             f"convergence: the result of {name} has no history, its method does not go in sweeps. Give the result "
             "of a run with sweeps, such as method='propagate'."
         )
-    errors = np.max([result.history[equation] for equation in equations], axis=0)
+    errors = np.fmax.reduce([result.history[equation] for equation in equations])  # NaN where no entry counts
     return Curve(name, result.history.iterations + 1, errors)

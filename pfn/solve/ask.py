@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
+from math import inf, isnan, nan
 from os import PathLike
 from typing import Any, Literal
 
@@ -196,9 +197,10 @@ def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, 
 
 
 def _best(answers: Generator[Answer, None, None], interruption: Interruption) -> Answer:
+    """The answer with the least objective; the first of those that have the same."""
     best: Answer | None = None
     for answer in answers:
-        if best is None or answer.squared_error < best.squared_error:
+        if best is None or _objective(answer) < _objective(best):
             best = answer
         if interruption.requested:
             break
@@ -209,6 +211,13 @@ def _best(answers: Generator[Answer, None, None], interruption: Interruption) ->
     if interruption.requested and not best.interrupted:
         best = replace(best, interrupted=True, stop=f"interrupted by the user; in the best run, {best.stop}")
     return best
+
+
+def _objective(answer: Answer) -> tuple[float, float]:
+    """The divergence at the end, then the squared error, for methods that report no divergence; NaN is the worst."""
+    divergence = answer.history.divergence[-1] if len(answer.history) else nan
+    known = [inf if isnan(value) else float(value) for value in (divergence, answer.squared_error)]
+    return known[0], known[1]
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:

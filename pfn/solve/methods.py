@@ -44,7 +44,8 @@ class Propagate:
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
     - start: "data", where they say something: learned matrices start from slices of observed children that differ most
       from each other, and if all matrices are known, hidden values from what the observations reach; "levels", which
-      then fits every learned level to the one below it; or "random";
+      then fits every learned level to the one below it; or "random". Runs from the data end alike whatever the seed,
+      so their agreement says nothing; restarts after the first run start at random;
     - settle: a run ends where nothing moves any more, unless `stall` says otherwise, and warns where that has not come
       by its last sweep; False: all sweeps are done, as in the paper.
     """

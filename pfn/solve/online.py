@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pfn.engines import largest_error
 from pfn.errors import DataError, FileError
 from pfn.files import matrix_arrays, matrix_from_arrays
 from pfn.solve.batches import Batches
@@ -96,7 +97,7 @@ class Online:
         self._memory = self._memory.with_batch(answer.statistics, share)
         self._sweeps += answer.iterations
         self._place += 1
-        self._note(answer, observations)
+        self._note(answer)
         if self._checkpoint.due(self._memory.batches, last=False):
             self._checkpoint.write(self._state())
         return self._asked_to_stop()
@@ -135,12 +136,10 @@ class Online:
         if columns > self._room:
             self._room = columns + columns // SPARE
 
-    def _note(self, answer: Answer, observations: Observations) -> None:
-        columns = [self._network.columns(length).equations for length in observations.lengths]
-        entries = {e.name: float(e.rows * sum(one[e.name] for one in columns)) for e in self._network.factorizations}
-        self._epoch.add(answer.rmse, entries)
+    def _note(self, answer: Answer) -> None:
+        self._epoch.add(answer.rmse, answer.entries)
         self._recorder.add(self._sweeps - 1, answer.rmse, float(answer.history.divergence[-1]))
-        self._template.bar.advance(self._shown, len(self._recorder.iterations), max(answer.rmse.values()))
+        self._template.bar.advance(self._shown, len(self._recorder.iterations), largest_error(answer.rmse))
 
     def _asked_to_stop(self) -> str | None:
         template, number = self._template, self._memory.batches - 1

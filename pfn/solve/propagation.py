@@ -9,6 +9,7 @@ from pfn.solve.ramps import Ramp
 from pfn.solve.request import Answer, Request
 from pfn.solve.start import Start
 from pfn.solve.sweeps import Sweeps
+from pfn.solve.weights import refuse_unequal_weights
 from pfn.updates import DIVERGENCES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ LEVEL_ROUNDS = 30
 
 def run(request: Request, method: "Propagate") -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
+    refuse_unequal_weights(request.network, request.observations, request.weights, released=[*map(str, method.release)])
     return Propagation(request, method, make_run(request.engine, make_problem(request, method))).run()
 
 

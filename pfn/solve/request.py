@@ -56,6 +56,7 @@ class Request:
     interruption: Interruption
     past: Mapping[str, Statistics] = field(default_factory=dict)  # of data seen before, by learned parameter
     keep_statistics: bool = False  # whether those of these data are wanted
+    drawn: bool = False  # whether all that the user did not give starts at random, whatever the method says
     room: int = 0  # columns that arrays have at least, in engines that compile: runs of one width share a program
 
     def generator(self) -> np.random.Generator:
@@ -64,8 +65,8 @@ class Request:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=keys))
 
     def again(self, restart: int) -> "Request":
-        """The same question with other random numbers."""
-        return replace(self, restart=restart)
+        """The same question with other random numbers; all runs but the plain one start from nothing else."""
+        return replace(self, restart=restart, drawn=restart > 0)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Answer:
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches
+    entries: Mapping[str, float] = field(default_factory=dict)  # by equation, how many its RMSE is the mean over
 
 
 class Method(Protocol):

@@ -56,13 +56,12 @@ class Start:
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
     from_data: bool = False  # whether what is not given starts from what the data say, where they do
     ended: Callable[[], bool] = lambda: False  # whether the user wants no more
-    again: bool = False  # whether this run is to find something else than one before it
 
     @classmethod
     def of(
         cls, request: Request, scale: float | None, *, released: frozenset[str] = frozenset(), from_data: bool = False
     ) -> "Start":
-        """The start of a run that answers the request."""
+        """The start of a run that answers the request; restarts are drawn, or they would all find the same."""
         return cls(
             network=request.network,
             observations=request.observations,
@@ -73,9 +72,8 @@ class Start:
             dtype=request.dtype,
             generator=request.generator(),
             weights=request.weights,
-            from_data=from_data,
+            from_data=from_data and not request.drawn,
             ended=lambda: request.interruption.requested,
-            again=request.restart > 0,
         )
 
     def values(self) -> dict[str, Any]:
@@ -136,7 +134,6 @@ class Start:
             drawn={p.name: start[p.name] for p in self.network.parameters if self._is_drawn(p) and not p.sparse},
             whole=frozenset(v.name for v in self.network.variables if not self._is_hidden(v)),
             given=frozenset([*self.initial, *self.observations.arrays]),
-            halving=self.generator if self.again else None,
         )
         return {name: value.astype(self.dtype) for name, value in slices.starts().items()}
 

@@ -1,7 +1,7 @@
 """Sweeps of any method: criteria to stop, history, progress, checkpoints, what a callback sees."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import isinf
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +29,10 @@ class Engine(Protocol):
     @property
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
@@ -173,7 +177,7 @@ class Sweeps:
             if self.errors:
                 self.recorder.add(self.done, self.errors.rmse, self.errors.divergence)
             self.done += 1
-        latest = next((max(errors.rmse.values()) for errors in reversed(found) if errors), float("nan"))
+        latest = next((errors.largest for errors in reversed(found) if errors), float("nan"))
         self.request.bar.advance(self.shown, self.done, latest)
 
     def _stretch(self) -> Stretch:
@@ -195,11 +199,11 @@ class Sweeps:
 
     def _check_finite(self, errors: Errors) -> None:
         for name, error in errors.rmse.items():
-            if not isfinite(error):
+            if isinf(error):
                 equation = self.request.network[name]
                 raise NumericalError(
-                    f"{name}: {equation}: the values became {'NaN' if error != error else 'infinite'} in sweep "
-                    f"{self.done}. The data or starting values are too large for {self.request.dtype}: scale them "
+                    f"{name}: {equation}: the values became infinite in sweep {self.done}. The data or starting "
+                    f"values are too large for {self.request.dtype}: scale them "
                     f"down{', or use float64' if self.request.dtype != np.float64 else ''}."
                 )
 
@@ -210,8 +214,7 @@ class Sweeps:
             return f"interrupted by the user after {self.done} sweeps"
         if self.errors is None:
             return None
-        largest = max(self.errors.rmse.values())
-        if request.tolerance is not None and largest < request.tolerance:
+        if request.tolerance is not None and self.errors.largest < request.tolerance:
             return f"the RMSE of every equation is below the tolerance {request.tolerance:g}"
         if settled := self.settling.look(self.done, self.values, self.past):
             self.ran_its_course = True
@@ -253,7 +256,7 @@ class Sweeps:
         """Whether nothing but rounding is left of the errors: what rises then says nothing."""
         assert self.errors is not None  # measured after the last sweep
         rounding = np.finfo(self.request.dtype).eps * largest_value(self.request.observations)
-        return bool(max(self.errors.rmse.values()) <= rounding)
+        return bool(self.errors.largest <= rounding)
 
     def _state(self) -> dict[str, np.ndarray]:
         history = self.recorder.finish()
@@ -288,6 +291,7 @@ class Sweeps:
 
     def _answer(self, stop: str) -> Answer:
         assert self.errors is not None or self.done == 0
+        entries = self.engine.entries
         statistics = self.engine.statistics(self.sparseness(self.done)) if self.request.keep_statistics else {}
         self.engine.close()
         errors = self.errors or Errors(dict.fromkeys(self.names, float("nan")), float("nan"), float("inf"))
@@ -302,4 +306,5 @@ class Sweeps:
             doubt=self._doubt() if self.ran_its_course and not self.request.limited else None,
             share=self._share(),
             statistics=statistics,
+            entries=entries,
         )

@@ -1,7 +1,7 @@
 """The last slices of a stream: what was seen of them, their values, and sweeps over them."""
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,7 @@ class Window:
                 self._steps, lowest = steps_after(self._steps, lowest, errors.divergence)
                 rmse = errors.rmse
         for name, error in rmse.items():
-            if not isfinite(error):
+            if isinf(error):
                 raise NumericalError(
                     f"{name}: the values became infinite with frame {self.seen - 1}. The frames are too large for "
                     f"{self.dtype}: scale them down."

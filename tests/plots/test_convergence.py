@@ -12,6 +12,8 @@ from pfn import plots
 from pfn.audio import spectrogram
 from pfn.automata import Hierarchy, StateMachine
 from pfn.models import hierarchical_network
+from pfn.plots import film_page
+from pfn.plots.recording import record
 from pfn.solve.history import History
 
 LOWER = StateMachine(["d", "e", "end"], [("d", "e"), ("e", "end")], start="d", end="end")
@@ -45,6 +47,23 @@ def test_a_curve_for_every_equation() -> None:
 
 def test_chosen_equations() -> None:
     assert list(curves(plots.convergence(RESULT, equations=[NETWORK.factorizations[1]]))) == [NAMES[1]]
+
+
+def test_equations_without_an_error_come_last_and_are_in_no_ones_way() -> None:
+    """The child of the first equation is hidden, and nothing else says what it is."""
+    x, y, h = pfn.Variable("x", 2), pfn.Variable("y", 2), pfn.Variable("h", 1)
+    V, W = pfn.Parameter("V", [[1], [2]]), pfn.Parameter("W", [[2], [1]])
+    network = pfn.Network(pfn.Factorization(y, V @ h), pfn.Factorization(x, W @ h))
+    result = pfn.infer(network, {x: np.ones((2, 3))}, iterations=5)
+    assert np.isnan(result.rmse["eq1"])
+    found = curves(plots.convergence(result))
+    assert list(found) == ["eq2", "eq1"]
+    assert np.isnan(found["eq1"][1]).all()
+    both = curves(plots.convergence({"one": result}))["one"]
+    np.testing.assert_array_equal(both[1], result.history["eq2"])
+    options: dict[str, Any] = {"learn": False, "sequence": 0, "options": {}}
+    recording = record(network, {x: np.ones((2, 3))}, [h], every=[2], iterations=2, **options)
+    assert film_page._errors(recording)[-1] == pytest.approx(recording.result.rmse["eq2"])
 
 
 def test_results_to_compare_by_their_largest_error() -> None:

@@ -32,7 +32,7 @@ def test_tracking(dtype):
 def test_random_networks_with_a_solution(seed):
     known = solvable(seed)
     result = ask(known.network, known.data, initial=known.parameters, tolerance=1e-6, iterations=20_000)
-    assert max(result.rmse.values()) < 1e-6
+    assert not any(error >= 1e-6 for error in result.rmse.values())  # NaN where an equation holds nowhere
     for name, array in known.data.items():
         seen = ~np.isnan(array)
         np.testing.assert_array_equal(result[name][:, : array.shape[1]][seen], array[seen])
