@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NumericalError,
         OptionError,
         PfnError,
+        RunawayWarning,
     )
     from pfn.network import Convolution, Diagonal, Factorization, Network, Parameter, Variable, decay, shift, t
     from pfn.solve import (
@@ -44,6 +45,7 @@ _ROOMS = {
         "NumericalError",
         "OptionError",
         "PfnError",
+        "RunawayWarning",
     ),
     "pfn.network": (
         "Convolution",
@@ -95,6 +97,7 @@ __all__ = [
     "PfnError",
     "Propagate",
     "Result",
+    "RunawayWarning",
     "Schedule",
     "Substitute",
     "Variable",

@@ -19,6 +19,7 @@ from pfn.solve.options import check_method, engine_of, make_request
 from pfn.solve.progress import make_bar
 from pfn.solve.request import ITERATIONS, Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
+from pfn.solve.runaways import Runaways
 
 
 def infer(
@@ -171,7 +172,12 @@ def _best(answers: Generator[Answer, None, None], interruption: Interruption) ->
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets."""
+    """What the user gets, with a warning of values that ran away."""
+    if answer.iterations:
+        runaways = answer.runaways or Runaways()
+        if answer.runaways is None:
+            runaways.look_at(request.observations, answer.values)
+        runaways.warn()
     return Result(
         network=request.network,
         values=answer.values,

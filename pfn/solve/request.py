@@ -12,6 +12,7 @@ from pfn.solve.data import Observations
 from pfn.solve.history import History
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
+from pfn.solve.runaways import Runaways
 from pfn.solve.statistics import Memory
 
 # Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
@@ -73,6 +74,7 @@ class Answer:
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches
+    runaways: Runaways | None = None  # of learning by batches, which keeps no values
 
 
 class Method(Protocol):
