@@ -20,6 +20,7 @@ from pfn.solve.progress import make_bar
 from pfn.solve.request import ITERATIONS, Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
 from pfn.solve.runaways import Runaways
+from pfn.solve.scales import with_scales
 
 
 def infer(
@@ -93,6 +94,9 @@ def learn(
 ) -> Result:
     """Find the hidden values and the unknown parameters; data and options are those of `infer`.
 
+    In the end, learned columns whose scale nothing fixes are made to sum to 1, and the values of their components are
+    scaled to match, so that all equations stay what they were.
+
     Data that do not fit in memory are learned from batch by batch, as `batches` says (`pfn.Batches(…)`): then `data`
     may also be an iterable of sequences (mappings from variable to array), or a folder with one file a sequence.
     `partial`, an earlier result of learning by batches, goes on from there.
@@ -133,13 +137,15 @@ def _ask(
         with Interruption() as interruption, bar:
             request = make_request(network, NOTHING, common, learning=True, bar=bar, interruption=interruption)
             answer = learn_in_batches(request, chosen, data, batches or Batches(), partial)
-        return make_result(request, chosen, answer, restarts)
+        return make_result(request, chosen, with_scales(request, chosen, answer), restarts)
     with Interruption() as interruption, bar:
         request = make_request(
             network, data, common, learning=learning, bar=bar, interruption=interruption, restarts=restarts
         )
         check_scale(request.observations, getattr(chosen, "epsilon", 0.0))
         answer = _best(_runs(chosen, request, restarts), interruption)
+    if learning:
+        answer = with_scales(request, chosen, answer)
     return make_result(request, chosen, answer, restarts)
 
 

@@ -17,6 +17,7 @@ from pfn.solve.progress import Bar
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.result import Result
 from pfn.solve.runaways import Runaways
+from pfn.solve.scales import observed_components
 from pfn.solve.sequences import Sequences, as_sequences
 from pfn.solve.statistics import Memory, memory_from
 
@@ -95,7 +96,8 @@ class Online:
         if answer.interrupted:
             return f"interrupted by the user in batch {self._memory.batches}, which is left out"
         self._runaways.look_at(observations, answer.values, among=f" of batch {self._memory.batches}")
-        self._memory = self._memory.with_batch(answer.statistics, share)
+        observed = observed_components(self._network, observations)
+        self._memory = self._memory.with_batch(answer.statistics, share, observed)
         self._sweeps += answer.iterations
         self._place += 1
         self._note(answer, observations)

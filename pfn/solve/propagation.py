@@ -80,7 +80,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,
         accelerated=method.acceleration is not None,
-        smoothed=_smoothed(request, method),
+        smoothed=smoothed(request, method),
         dtype=request.dtype,
         precision=request.precision,
         room=request.room,
@@ -96,7 +96,7 @@ def _settled(method: "Propagate") -> int:
     return max((end + STALL_SWEEPS for end in ends), default=0)
 
 
-def _smoothed(request: Request, method: "Propagate") -> frozenset[str]:
+def smoothed(request: Request, method: "Propagate") -> frozenset[str]:
     """The equations that have sparseness in some sweep."""
     chosen = method.sparseness
     names = [equation.name for equation in request.network.factorizations]
