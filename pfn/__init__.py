@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         NumericalError,
         OptionError,
         PfnError,
+        RunawayWarning,
     )
     from pfn.network import Convolution, Diagonal, Factorization, Network, Parameter, Variable, decay, shift, t
     from pfn.solve import (
@@ -46,6 +47,7 @@ _ROOMS = {
         "NumericalError",
         "OptionError",
         "PfnError",
+        "RunawayWarning",
     ),
     "pfn.network": (
         "Convolution",
@@ -98,6 +100,7 @@ __all__ = [
     "PfnError",
     "Propagate",
     "Result",
+    "RunawayWarning",
     "Schedule",
     "Substitute",
     "Variable",

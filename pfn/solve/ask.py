@@ -23,6 +23,8 @@ from pfn.solve.request import Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
 from pfn.solve.settling import nearly_fitted
 from pfn.solve.substitute import Substitute
+from pfn.solve.runaways import Runaways
+from pfn.solve.scales import with_scales
 
 
 def infer(
@@ -96,6 +98,9 @@ def learn(
 ) -> Result:
     """Find the hidden values and the unknown parameters; data and options are those of `infer`.
 
+    In the end, learned columns whose scale nothing fixes are made to sum to 1, and the values of their components are
+    scaled to match, so that all equations stay what they were.
+
     Data that do not fit in memory are learned from batch by batch, as `batches` says (`pfn.Batches(…)`): then `data`
     may also be an iterable of sequences (mappings from variable to array), or a folder with one file a sequence.
     `partial`, an earlier result of learning by batches, goes on from there.
@@ -137,7 +142,7 @@ def _ask(
         with Interruption() as interruption, bar:
             request = make_request(network, NOTHING, common, learning=True, bar=bar, interruption=interruption)
             answer = learn_in_batches(request, chosen, data, batches or Batches(), partial)
-        return make_result(request, chosen, answer, restarts)
+        return make_result(request, chosen, with_scales(request, chosen, answer), restarts)
     common = with_limits(chosen, common, learning=learning)
     with Interruption() as interruption, bar:
         request = make_request(
@@ -153,6 +158,8 @@ def _ask(
             NotSettledWarning,
             stacklevel=3,
         )
+    if learning:
+        answer = with_scales(request, chosen, answer)
     return make_result(request, chosen, answer, restarts)
 
 
@@ -221,7 +228,12 @@ def _objective(answer: Answer) -> tuple[float, float]:
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets."""
+    """What the user gets, with a warning of values that ran away."""
+    if answer.iterations:
+        runaways = answer.runaways or Runaways()
+        if answer.runaways is None:
+            runaways.look_at(request.observations, answer.values)
+        runaways.warn()
     return Result(
         network=request.network,
         values=answer.values,

@@ -17,6 +17,8 @@ from pfn.solve.learned import Learned
 from pfn.solve.progress import Bar
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.result import Result
+from pfn.solve.runaways import Runaways
+from pfn.solve.scales import observed_components
 from pfn.solve.sequences import Sequences, as_sequences
 from pfn.solve.statistics import Memory, memory_from
 
@@ -45,7 +47,7 @@ class Online:
         names = [equation.name for equation in self._network.factorizations]
         self._recorder, self._epoch = Recorder(names), Pooled(names)
         self._learned = [p.name for p in self._network.parameters if p.name in template.learned]
-        self._memory = Memory()
+        self._memory, self._runaways = Memory(), Runaways()
         self._parameters: dict[str, Any] = dict(template.initial)  # of those that are learned
         self._number, self._place, self._sweeps = 0, 0, 0  # the epoch, batches done in it, sweeps done
         self._room = 0  # columns that every batch so far fits in
@@ -94,7 +96,9 @@ class Online:
             self._parameters = {name: answer.values[name] for name in self._learned}
         if answer.interrupted:
             return f"interrupted by the user in batch {self._memory.batches}, which is left out"
-        self._memory = self._memory.with_batch(answer.statistics, share)
+        self._runaways.look_at(observations, answer.values, among=f" of batch {self._memory.batches}")
+        observed = observed_components(self._network, observations)
+        self._memory = self._memory.with_batch(answer.statistics, share, observed)
         self._sweeps += answer.iterations
         self._place += 1
         self._note(answer)
@@ -163,6 +167,7 @@ class Online:
             iterations=self._sweeps,
             interrupted=stop.startswith("interrupted"),
             memory=self._memory,
+            runaways=self._runaways,
         )
 
     def _state(self) -> dict[str, np.ndarray]:

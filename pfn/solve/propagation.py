@@ -88,7 +88,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,
         accelerated=method.acceleration is not None,
-        smoothed=_smoothed(request, method),
+        smoothed=smoothed(request, method),
         dtype=request.dtype,
         precision=request.precision,
         room=request.room,
@@ -104,7 +104,7 @@ def _last_change(method: "Propagate") -> int:
     return max([*ends, *method.release.values()], default=0)
 
 
-def _smoothed(request: Request, method: "Propagate") -> frozenset[str]:
+def smoothed(request: Request, method: "Propagate") -> frozenset[str]:
     """The equations that have sparseness in some sweep."""
     chosen = method.sparseness
     names = [equation.name for equation in request.network.factorizations]

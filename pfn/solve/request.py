@@ -12,6 +12,7 @@ from pfn.solve.data import Observations
 from pfn.solve.history import History
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
+from pfn.solve.runaways import Runaways
 from pfn.solve.statistics import Memory
 
 # The most sweeps of an inference, if it does not settle before: of random networks that were wrong after 1000, two
@@ -86,6 +87,7 @@ class Answer:
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches
     entries: Mapping[str, float] = field(default_factory=dict)  # by equation, how many its RMSE is the mean over
+    runaways: Runaways | None = None  # of learning by batches, which keeps no values
 
 
 class Method(Protocol):

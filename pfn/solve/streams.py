@@ -12,6 +12,7 @@ from pfn.solve.checks import check_count
 from pfn.solve.data import check_is_network, find_variable, numbers, refuse_bad_entries
 from pfn.solve.methods import Propagate, as_method
 from pfn.solve.ramps import Ramp
+from pfn.solve.runaways import Runaways
 from pfn.solve.window import Window
 
 
@@ -42,6 +43,7 @@ class Stream:
         self.network = network
         self._frames, self._window, self._delay = frames, window, delay
         self._given = 0  # slices that were given out
+        self._runaways = Runaways()
 
     def push(self, frame: Mapping[Any, Any] | np.ndarray) -> SliceValues | None:
         """Take a new frame: the values of the slice `delay` frames ago; None while there is none."""
@@ -67,7 +69,12 @@ class Stream:
     def _next(self) -> SliceValues:
         time = self._given
         self._given += 1
-        return SliceValues(self.network, time, self._window.slice(time))
+        values = self._window.slice(time)
+        for name, seen in self._window.observed(time).items():
+            self._runaways.observe(name, seen[:, None])
+            self._runaways.compare(name, seen[:, None], values[name][:, None], first=time)
+        self._runaways.warn()
+        return SliceValues(self.network, time, values)
 
     def _read(self, frame: Any) -> dict[str, np.ndarray]:
         """The frame by variable, checked; NaN = hidden."""

@@ -171,6 +171,11 @@ class Window:
         place = time - (self.seen - self.length)
         return {variable.name: self._column(variable, place, time) for variable in self._network.variables}
 
+    def observed(self, time: int) -> dict[str, np.ndarray]:
+        """What was observed of all variables at a time; NaN where hidden."""
+        place = time - (self.seen - self.length)
+        return {name: array[:, place] for name, array in self._observed.items()}
+
     def _column(self, variable: Variable, place: int, time: int) -> np.ndarray:
         touched = self._network.columns(self.length).variables[variable.name]
         arrays = self._values if place < touched.stop and time >= touched.start else self._observed
