@@ -1,5 +1,6 @@
 """WHERE: engines that run schedules."""
 
+from pfn.engines.fixed import refuse_dense, refuse_dense_start
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics, dense, has_hidden
 from pfn.engines.run import Run, choose_engine, is_installed, make_run, said_everywhere, several_processes
@@ -20,6 +21,8 @@ __all__ = [
     "has_hidden",
     "is_installed",
     "make_run",
+    "refuse_dense",
+    "refuse_dense_start",
     "said_everywhere",
     "several_processes",
     "stalled",

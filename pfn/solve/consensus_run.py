@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import BLAS, Errors, Statistics, Stretch, dense, has_hidden
+from pfn.engines import BLAS, Errors, Statistics, Stretch, dense, has_hidden, refuse_dense
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
 from pfn.network import Factorization
@@ -32,6 +32,8 @@ def _refuse_options(request: Request) -> None:
             f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate'."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "consensus has copies of every entry")
 
 
 class ConsensusRun:
