@@ -140,6 +140,10 @@ def test_a_variable_without_labels_takes_tables_of_one_order() -> None:
         learned(network, frame("cab", values=np.full((3, 4), np.nan)), initial={"x": frame("abc")})
     with pytest.raises(DataError, match=r"rows of W: expected the labels 'c', 'a', 'b' in this order"):
         learned(network, frame("cab"), initial={"W": frame("abc", values=np.ones((3, 2)))})
+    known = pfn.Network(pfn.Factorization(bare[t], pfn.Parameter("W", frame("abc", values=np.ones((3, 2)))) @ g[t]))
+    pfn.infer(known, {"x": frame("abc")}, iterations=1)
+    with pytest.raises(DataError, match=r"rows of W: expected the labels 'c', 'a', 'b' in this order"):
+        pfn.infer(known, {"x": frame("cab")})
 
 
 MASKED: dict[str, Callable[[], Any]] = {
