@@ -55,6 +55,8 @@ class Labels:
         """The labels as numbers, where they are numbers or times, also as text (the header of a file)."""
         if self.are_times:
             return np.asarray(self.index.asi8)
+        if getattr(getattr(self.index, "dtype", None), "kind", "O") in "iuf":
+            return np.asarray(self.index, float)
         try:
             return np.array(self.names, float)
         except ValueError:
