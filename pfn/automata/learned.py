@@ -11,6 +11,7 @@ from pfn.automata.diagram import listed
 from pfn.automata.machine import StateMachine
 from pfn.automata.sequences import FloatArray
 from pfn.errors import DataError, DeclarationError, OptionError
+from pfn.network.matrices import sound_sparse
 
 FADED = 1e-3
 """A column whose sum is below this share of the largest column's has faded out ("balanced" normalization)."""
@@ -56,7 +57,9 @@ def machine_from(
 
 
 def _checked_basis(W: Any) -> FloatArray:
-    basis = np.asarray(W.toarray() if scipy.sparse.issparse(W) else W, dtype=float)
+    if scipy.sparse.issparse(W):
+        W = sound_sparse(W, "machine_from: W", DataError).toarray()
+    basis = np.asarray(W, dtype=float)
     if basis.ndim != 2 or basis.shape[0] == 0 or basis.shape[0] % 2:
         raise DataError(
             "machine_from: W must have twice as many rows as there are states and a column per transition, "

@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 
 from pfn import plots
 from pfn.errors import FileError
+from pfn.files import write_whole
 from pfn.paper.catalogue import named
 from pfn.paper.experiment import Experiment, Setting
 from pfn.paper.page import page
@@ -75,9 +76,9 @@ def _write(folder: Path, reports: Sequence[Report], setting: Setting) -> None:
     for old in (old for found in reports for old in (folder / FIGURES).glob(f"{found.experiment.name}-[0-9].*")):
         old.unlink()
     for name, content in files.items():
-        (folder / FIGURES / name).write_bytes(content)
-    (folder / RESULTS).write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
-    (folder / PAGE).write_text(page(results, files), encoding="utf-8")
+        write_whole(folder / FIGURES / name, content)
+    write_whole(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False).encode())
+    write_whole(folder / PAGE, page(results, files).encode())
 
 
 def _writable(folder: Path) -> Path:

@@ -174,7 +174,8 @@ def given_values(data: Mapping[Any, Any], found: Matrix, sequence: int) -> Matri
         raise OptionError(f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}.")
     values = np.full_like(found.values, np.nan)
     if any(getattr(key, "name", key) == found.name for key in data):
-        observed = matrix_of(data, found.name, sequence=sequence).values[:, : values.shape[1]]
+        item = Variable(found.name, len(values), found.labels) if found.labels else found.name
+        observed = matrix_of(data, item, sequence=sequence).values[:, : values.shape[1]]
         values[:, : observed.shape[1]] = observed
     return found._replace(values=values)
 

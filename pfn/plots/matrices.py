@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import refuse_dense
 from pfn.errors import DataError, OptionError
 from pfn.network import Factorization, Parameter, Variable
+from pfn.network.matrices import sound_sparse
 from pfn.plots.symbols import Symbol, symbol
 from pfn.solve import Result
 from pfn.solve.checks import check_count
-from pfn.solve.data import numbers, refuse_bad_entries
+from pfn.solve.data import check_real, numbers, refuse_bad_entries
+from pfn.solve.labels import in_order
 
 
 class Matrix(NamedTuple):
@@ -57,7 +60,10 @@ def named_matrix(values: Any, item: Any, sequence: int = 0) -> Matrix:
         )
     name = str(getattr(item, "name", item or ""))
     of_time = not isinstance(item, Parameter)  # a parameter is one for all sequences
-    matrix = checked_matrix(_one_of(values, sequence, name) if of_time else values, name or "the values")
+    given = _one_of(values, sequence, name) if of_time else values
+    if isinstance(item, Variable):
+        given = in_order(given, item, name, {}).values
+    matrix = checked_matrix(given, name or "the values")
     if not isinstance(item, Variable):
         return Matrix(name, matrix, timed=isinstance(item, str))
     if matrix.shape[0] != item.size:
@@ -80,7 +86,11 @@ def with_labels(matrix: Matrix, labels: Sequence[str] | None) -> Matrix:
 
 def checked_matrix(values: Any, what: str) -> np.ndarray:
     """A dense matrix of finite, non-negative numbers and NaN."""
-    array = values.toarray() if sp.issparse(values) else numbers(values, what)
+    if sp.issparse(values):
+        check_real(values.dtype, what)
+        refuse_dense(what, [values], "a picture shows every entry; give a part of it, such as matrix[:, :1000]")
+        values = sound_sparse(values, what, DataError).toarray()
+    array = numbers(values, what)
     if array.ndim != 2 or 0 in array.shape:
         column = " For a single column use array[:, None]." if array.ndim == 1 and array.size else ""
         raise DataError(

@@ -21,10 +21,10 @@ from pfn.solve.options import check_method, engine_of, make_request, with_limits
 from pfn.solve.progress import Bar, make_bar
 from pfn.solve.request import Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
-from pfn.solve.settling import nearly_fitted
-from pfn.solve.substitute import Substitute
 from pfn.solve.runaways import Runaways
 from pfn.solve.scales import with_scales
+from pfn.solve.settling import nearly_fitted
+from pfn.solve.substitute import Substitute
 
 
 def infer(

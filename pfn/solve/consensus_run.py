@@ -18,6 +18,7 @@ from pfn.engines import (
     dense,
     filled_in,
     has_hidden,
+    refuse_dense,
 )
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
@@ -43,6 +44,8 @@ def _refuse_options(request: Request) -> None:
             f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate'."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "consensus has copies of every entry")
 
 
 class ConsensusRun:

@@ -10,6 +10,7 @@ from joblib import Parallel, effective_n_jobs
 
 from pfn.engines import choose_engine, is_installed
 from pfn.errors import FileError, OptionError
+from pfn.files import check_place
 from pfn.network import Network
 from pfn.solve.checks import check_choice, check_count, check_number
 from pfn.solve.data import Observations, check_observations
@@ -82,7 +83,7 @@ def make_request(
         network=network,
         observations=observations,
         learned=frozenset(p.name for p in network.parameters if p.learn and learning),
-        initial=named_initial(network, common["initial"]),
+        initial=named_initial(network, common["initial"], observations),
         weights=checked_weights(network, common["weights"], observations),
         dtype=dtype,
         engine=_engine(common, common["iterations"] * _dense_work(network, observations), restarts),
@@ -180,5 +181,8 @@ def _path(name: str, path: Any) -> str | None:
 
 def _check_checkpoint(path: str | None) -> None:
     """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
-    if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
+    if path is None:
+        return
+    if not Path(path).parent.is_dir() or Path(path).is_dir():
         raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
+    check_place(Path(path))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pfn.compiler import compile_network
-from pfn.engines import Problem, Run, make_run
+from pfn.engines import Problem, Run, make_run, refuse_dense_start
 from pfn.solve.ramps import Ramp
 from pfn.solve.request import Answer, Request
 from pfn.solve.start import Start
@@ -72,6 +72,7 @@ class Propagation(Sweeps):
 def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
+    refuse_dense_start(request.observations.arrays, released)
     start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random")
     return Problem(
         schedule=compile_network(request.network),

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from pfn.engines import Layout
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Term, Variable
-from pfn.network.matrices import on_pattern
+from pfn.network.matrices import on_pattern, sound_sparse
 from pfn.solve.column_start import Slices
-from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
+from pfn.solve.data import Observations, check_real, find, numbers, plain_start, refuse_bad_entries
 from pfn.solve.hidden_scale import HiddenScale
 from pfn.solve.request import Request
 from pfn.solve.value_start import can_spread, reached_values, says_more
@@ -21,8 +21,8 @@ from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
 
-def named_initial(network: Network, initial: object) -> dict[str, Any]:
-    """The starting values by name; keys that are neither variables nor parameters are refused."""
+def named_initial(network: Network, initial: object, observations: Observations) -> dict[str, Any]:
+    """The starting values by name; tables are put in order; keys that are no variables or parameters are refused."""
     if initial is None:
         return {}
     if not isinstance(initial, Mapping):
@@ -37,7 +37,7 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
             raise DataError(f"initial: {item.name} is an equation; give starting values for variables or parameters.")
         if item.name in named:
             raise DataError(f"initial has {item.name} twice, by object and by name. Give it once.")
-        named[item.name] = values
+        named[item.name] = plain_start(network, item, values, observations)
     return named
 
 
@@ -258,9 +258,10 @@ def _entries(matrix: Any) -> Any:
 
 
 def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> Any:
-    matrix = sp.csr_array(
-        given if sp.issparse(given) else numbers(given, f"initial: {parameter.name}"), dtype=dtype, copy=True
-    )
+    what = f"initial: {parameter.name}"
+    matrix = sp.csr_array(sound_sparse(given, what, DataError) if sp.issparse(given) else numbers(given, what))
+    check_real(matrix.dtype, what)
+    matrix = matrix.astype(dtype, copy=True)
     matrix.sum_duplicates()
     if matrix.shape != parameter.shape:
         raise DataError(f"initial: {parameter.name}: expected the shape {parameter.shape}, found {matrix.shape}.")

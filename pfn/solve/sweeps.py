@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pfn.engines import Errors, Statistics, Stretch
-from pfn.errors import NumericalError
+from pfn.errors import FileError, NumericalError
 from pfn.solve.checkpoints import Checkpoint
 from pfn.solve.data import largest_value
 from pfn.solve.history import Recorder
@@ -277,9 +277,13 @@ class Sweeps:
 
     def _resume(self) -> None:
         saved = self.checkpoint.read()
-        self.engine.load_state(saved)
-        self.done, self.steps, self.lowest = int(saved["done"][0]), int(saved["steps"][0]), float(saved["lowest"][0])
-        self.settling.load(saved)
+        self.done, self.steps = self.checkpoint.counts(saved)
+        self.lowest = float(saved["lowest"][0])
+        try:
+            self.engine.load_state(saved)
+            self.settling.load(saved)
+        except (ValueError, IndexError) as error:
+            raise FileError(f"{self.request.resume}: the file is damaged: {error}. Start without resume.") from error
         self.resumed()
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))

@@ -61,11 +61,11 @@ class Window:
 
     def _known(self, initial: Any) -> dict[str, Any]:
         """The matrix of every parameter; a learned one needs a value."""
-        named = named_initial(self._network, initial)
+        nothing = Observations({}, (), listed=False)
+        named = named_initial(self._network, initial, nothing)
         for name in named:
             if not isinstance(find(self._network, name, "initial"), Parameter):
                 raise OptionError(f"initial: a stream takes values of parameters, found {name}. Push it in frames.")
-        nothing = Observations({}, (), listed=False)
         return Start(
             network=self._network,
             observations=nothing,
