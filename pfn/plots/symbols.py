@@ -1,4 +1,4 @@
-"""Names as symbols: what is called x1 is the paper's x with a 1 above, next to an index below."""
+"""Names as the paper's symbols: x1 is an x with a 1 below, or above where an index takes the place below."""
 
 import re
 from html import escape
@@ -42,7 +42,7 @@ def symbol(name: str, index: str = "") -> Symbol:
 
 
 def plain(text: str) -> str:
-    """Text that matplotlib must not read as a formula."""
+    """Text escaped, so that matplotlib reads no formula in it."""
     return text.replace("$", r"\$") + (" " if text.endswith("\\") else "")  # a formula may follow
 
 

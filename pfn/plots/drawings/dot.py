@@ -1,12 +1,20 @@
-"""`dot`: what `draw` draws, as text for Graphviz."""
+"""`dot`: drawings as text for Graphviz."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
-from pfn.automata import Hierarchy, RegularExpression, StateMachine
+from pfn.automata import Hierarchy, RegularExpression
 from pfn.network import Network
-from pfn.plots.drawables import Drawable, Observed, check_options
-from pfn.plots.groups import Group, groups_by_level, level_transitions, state_names
-from pfn.plots.schemes import Scheme, SchemeArc, scheme
+from pfn.plots.drawings.contents import (
+    Drawable,
+    Group,
+    Observed,
+    Scheme,
+    check_options,
+    groups_by_level,
+    level_transitions,
+    scheme,
+    state_names,
+)
 from pfn.plots.symbols import symbol
 
 
@@ -18,10 +26,25 @@ def dot(
     plates: str | int | None = "N",
     implicit: bool = False,
 ) -> str:
-    """The drawing as Graphviz DOT, to be laid out by `dot -Tsvg`; the options are those of `draw`.
+    """The drawing as Graphviz DOT, to be laid out by `dot -Tsvg`.
 
     The text of a machine or a regular expression is read back by `StateMachine.from_dot`.
 
+    Parameters
+    ----------
+    thing
+        Network, StateMachine, Hierarchy or RegularExpression.
+    observed
+        Observed variables of a network, or their names.
+    slices
+        Number of time slices to draw, at most 30; None: one slice, with the lags written at the arcs.
+    plates
+        Text of the plate, the number of samples; None draws the variables alone.
+    implicit
+        Draw the transitions that the diagram of a hierarchy leaves out, too, in blue.
+
+    Examples
+    --------
     >>> import pfn
     >>> from pfn import t
     >>> x, h = pfn.Variable("x", 4), pfn.Variable("h", 2)
@@ -38,47 +61,38 @@ def dot(
     }
     """
     check_options("dot", thing, observed=observed, slices=slices, implicit=implicit)
-    if isinstance(thing, Network):
-        return _text(_network_lines(scheme(thing, observed, slices, plates)))
-    if isinstance(thing, Hierarchy):
-        return _text(_hierarchy_lines(thing, implicit))
     if isinstance(thing, RegularExpression):
-        accepting = [f"  {_quoted(name)} [peripheries=2];\n" for name in thing.accepting]
-        return thing.machine.dot().removesuffix("}\n") + "".join(accepting) + "}\n"
-    return thing.dot()
-
-
-def _text(lines: Iterable[str]) -> str:
+        quoted = ['"' + name.replace('"', '\\"') + '"' for name in thing.accepting]
+        return thing.machine.dot().removesuffix("}\n") + "".join(f"  {q} [peripheries=2];\n" for q in quoted) + "}\n"
+    if isinstance(thing, Network):
+        lines = _network_lines(scheme(thing, observed, slices, plates))
+    elif isinstance(thing, Hierarchy):
+        lines = _hierarchy_lines(thing, implicit)
+    else:
+        return thing.dot()
     return "\n".join(["digraph {", *(f"  {line}" for line in lines), "}", ""])
 
 
 def _network_lines(drawn: Scheme) -> Iterator[str]:
-    number = {node.key: f"n{place}" for place, node in enumerate(drawn.nodes, start=1)}
+    """Nodes, the ones of a level side by side and all on their plate if there is one, arcs, dashed lines."""
+    number: dict[Hashable, str] = {node.key: f"n{place}" for place, node in enumerate(drawn.nodes, start=1)}
     yield "node [shape=circle, style=filled, fillcolor=lightgrey];"
     for node in drawn.nodes:
         yield f"{number[node.key]} [label=<{node.symbol.html()}>{', fillcolor=white' if node.observed else ''}];"
-    yield from _levels(drawn, number)
-    for arc in drawn.arcs:
-        yield f"{number[arc.parent]} -> {number[arc.child]} [{_arc_look(arc)}];"
-    for first, second in drawn.coactivations:
-        yield f"{number[first]} -> {number[second]} [style=dashed, dir=none, constraint=false];"
-
-
-def _levels(drawn: Scheme, number: Mapping[Hashable, str]) -> Iterator[str]:
-    """The nodes of a level next to each other, all of them on their plate if they have one."""
     if drawn.plate is not None:
         yield f"subgraph cluster_plate {{label=<{drawn.plate.html()}>; labelloc=b; labeljust=r;"
     for level in sorted({node.level for node in drawn.nodes}):
         yield f"{{rank=same; {' '.join(f'{number[node.key]};' for node in drawn.nodes if node.level == level)}}}"
     if drawn.plate is not None:
         yield "}"
-
-
-def _arc_look(arc: SchemeArc) -> str:
-    """The parameter, how many slices later the child is, and strokes near the child as dash marks."""
-    text = arc.symbol.html() + (f" ({arc.later})" if arc.later else "")
-    marks = f'headlabel="{"|" * arc.dashes}", labeldistance=2' if arc.dashes else ""
-    return ", ".join(filter(None, [f"label=<{text}>" if text else "", marks]))
+    for arc in drawn.arcs:
+        text = arc.symbol.html() + (f" ({arc.later})" if arc.later else "")
+        label = f"label=<{text}>" if text else ""
+        # Graphviz knows no dash marks: strokes near the child stand for them.
+        marks = f'headlabel="{"|" * arc.dashes}", labeldistance=2' if arc.dashes else ""
+        yield f"{number[arc.parent]} -> {number[arc.child]} [{', '.join(filter(None, [label, marks]))}];"
+    for first, second in drawn.coactivations:
+        yield f"{number[first]} -> {number[second]} [style=dashed, dir=none, constraint=false];"
 
 
 def _hierarchy_lines(hierarchy: Hierarchy, implicit: bool) -> Iterator[str]:
@@ -90,7 +104,9 @@ def _hierarchy_lines(hierarchy: Hierarchy, implicit: bool) -> Iterator[str]:
         above, number = number, {name: f"s{depth}_{place}" for place, name in enumerate(state_names(full), start=1)}
         yield from _clusters(groups, number, depth)
         for name, key in number.items():
-            yield f"{key} [{_state_look(full, name)}];"
+            doubled = ", peripheries=2" if name == full.end else ""
+            dashed = ", style=dashed" if name == full.off else ""
+            yield f"{key} [label=<{symbol(name).html()}>{doubled}{dashed}];"
         for source, target, _, implied in level_transitions(groups, full):
             if implicit or not implied:
                 yield f"{number[source]} -> {number[target]}{' [color=blue]' if implied else ''};"
@@ -101,6 +117,7 @@ def _hierarchy_lines(hierarchy: Hierarchy, implicit: bool) -> Iterator[str]:
 
 
 def _clusters(groups: Sequence[Group], number: dict[str, str], depth: int) -> Iterator[str]:
+    """A cluster for every machine below the uppermost; a state that several machines have is in the first one's."""
     placed: set[str] = set()
     for place, group in enumerate(groups):
         if not group.refined:
@@ -108,13 +125,3 @@ def _clusters(groups: Sequence[Group], number: dict[str, str], depth: int) -> It
         own = [name for name in state_names(group.machine) if name in number and name not in placed]
         placed.update(own)
         yield f"subgraph cluster{depth}_{place} {{{' '.join(f'{number[name]};' for name in own)}}}"
-
-
-def _state_look(machine: StateMachine, name: str) -> str:
-    doubled = ", peripheries=2" if name == machine.end else ""
-    dashed = ", style=dashed" if name == machine.off else ""
-    return f"label=<{symbol(name).html()}>{doubled}{dashed}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '\\"') + '"'

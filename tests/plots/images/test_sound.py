@@ -1,11 +1,15 @@
+"""Spectrograms with frequencies and seconds, and piano rolls."""
+
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import pfn
 from pfn import plots
-from pfn.audio import Note, Transcription
+from pfn.audio import Note, Transcription, spectrogram
 
 NOTES = (Note(0.2, 0.8, 60, 1.0), Note(0.5, 1.0, 64, 0.5))
 
@@ -108,3 +112,59 @@ def test_true_notes_that_are_none(truth):
 def test_only_transcriptions():
     with pytest.raises(pfn.DataError, match=r"needs what pfn\.audio\.transcribe returns, found list"):
         plots.piano_roll([])
+
+
+# Spectrograms
+
+RATE = 8000
+TONE = spectrogram(np.sin(2 * np.pi * 1000 * np.arange(RATE) / RATE), rate=RATE, window=256, hop=64)
+
+
+def brightest(figure: Figure) -> tuple[float, float]:
+    """The frequency on the axis, and the value, of the brightest row of the plot."""
+    image = figure.axes[0].get_images()[0]
+    values = np.asarray(image.get_array()).mean(axis=1)
+    _, _, bottom, top = image.get_extent()
+    step = (top - bottom) / len(values)
+    return bottom + (values.argmax() + 0.5) * step, values.max()
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        plots.spectrogram(TONE),
+        plots.spectrogram(TONE.magnitude, like=TONE),
+        plots.spectrogram(TONE.magnitude, rate=RATE, window=256, hop=64),
+        plots.spectrogram(TONE, power=0.5),
+    ],
+)
+def test_a_tone_is_at_its_frequency(figure: Figure) -> None:
+    assert brightest(figure)[0] == pytest.approx(1.0, abs=1e-9)  # kHz
+    assert figure.axes[0].get_ylabel() == "frequency (kHz)"
+    start, end = figure.axes[0].get_images()[0].get_extent()[:2]
+    assert (start + end) / 2 == pytest.approx(TONE.times.mean())
+
+
+def test_decibels() -> None:
+    figure = plots.spectrogram([[1.0, 0.1], [0.001, 0.0]], rate=100.0, window=4, hop=2, decibels=40)
+    image = figure.axes[0].get_images()[0]
+    np.testing.assert_allclose(image.get_array(), [[0, -20], [-40, -40]])
+    assert image.get_clim() == (-40, 0)
+    assert figure.axes[0].get_ylabel() == "frequency (Hz)"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: plots.spectrogram(TONE.magnitude), "give like="),
+        (lambda: plots.spectrogram(TONE.magnitude[1:], like=TONE), "of the same shape"),
+        (lambda: plots.spectrogram(TONE, decibels=0), "decibels must be greater than 0"),
+        (lambda: plots.spectrogram(TONE, power=0), "power must be greater than 0"),
+        (lambda: plots.spectrogram(TONE, colormap="loud"), "colormap must be"),
+        (lambda: plots.spectrogram(np.ones((2, 2)), rate=-1), "rate"),
+        (lambda: plots.spectrogram(np.ones(3), rate=1), "found the shape"),
+    ],
+)
+def test_refused_spectrograms(ask: Any, message: str) -> None:
+    with pytest.raises(pfn.PfnError, match=message):
+        ask()

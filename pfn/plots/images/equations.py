@@ -9,30 +9,34 @@ from matplotlib.figure import Figure, SubFigure
 
 from pfn.errors import OptionError
 from pfn.network import Factorization, Slice, Term, Window
-from pfn.plots.heatmaps import CELL, Look, add_scale_bar, label_entries, show
-from pfn.plots.matrices import Matrix, as_result, matrix_of
+from pfn.plots.images.heatmaps import CELL, Look, add_scale_bar, label_entries, show
+from pfn.plots.images.matrices import NamedMatrix, as_result, matrix_of
 from pfn.plots.pictures import Picture, picture_or
 from pfn.plots.symbols import symbol
 from pfn.solve import Result
 from pfn.updates.windows import WindowSums
 
-LOWEST, HIGHEST, ALL_ROWS = 0.6, 3.2, 7.0
-"""Inches down: of the children and of W at least and at most, and at most of the rows of all terms together."""
-
+# Heights in inches: of the children and of W at least and at most, and at most of the rows of all terms together.
+LOWEST = 0.6
+HIGHEST = 3.2
+ALL_ROWS = 7.0
+# Inches across, of the widest matrix.
 WIDEST = 3.6
-"""Inches across, of the widest matrix."""
-
+# Of the widest matrix's width, for the narrowest; of the highest one's height, for the flattest.
 LEAST_SHARE = 0.3
-"""The narrowest matrix has at least this share of the widest one's width, the flattest likewise."""
 
+# Lines between stacked children: a blue that is seen on every colour of "hot".
 DIVIDER = "#5b9bd5"
-"""Lines between stacked children: a blue that is seen on every colour of "hot"."""
 
+# Columns of W that have their labels below them, turned by 90 degrees.
 MOST_UPRIGHT = 20
-"""So many columns of W have their labels below them, turned by 90 degrees."""
 
-SIGN, BESIDE, LETTER = 0.3, 0.9, 0.075
-"""Inches across: for a sign between matrices, for what stands beside a matrix but its labels, for a letter of these."""
+# Inches across: for a sign between matrices, for the axes and the scale bar beside a matrix, for a letter of a label.
+SIGN = 0.3
+BESIDE = 0.9
+LETTER = 0.075
+# Letters that the numbers of components take, where there are no labels.
+DIGITS = 3
 
 
 def equation(
@@ -47,10 +51,28 @@ def equation(
 ) -> Picture:
     """The matrices of an equation, `X_C = W H`, with the values of a result; further terms in rows below.
 
-    `factorization` may be left out where the network has one equation. Parents before the first slice are zero. All
-    slices of a variable have one scale, and so have the parameters that multiply them; other matrices have their own.
-    `figure` is a matplotlib figure or subfigure to draw into; the other options are those of `image`.
+    Parents before the first slice are zero. All slices of a variable have one scale, and so have the parameters that
+    multiply them; other matrices have their own.
 
+    Parameters
+    ----------
+    result
+        Result with the values.
+    factorization
+        The equation or its name; None: the only equation of the network.
+    figure
+        Matplotlib figure or subfigure to draw into; None: a new picture.
+    sequence
+        Number, from 0, of the sequence to show.
+    colormap
+        Name of a colormap of matplotlib.
+    power
+        Colours follow values to this power: 0.5 shows small values brighter.
+    first
+        Number of the first slice, 1 as in the paper, or 0.
+
+    Examples
+    --------
     >>> import numpy as np, pfn
     >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 1)
     >>> network = pfn.Network(pfn.Factorization(x[pfn.t], pfn.Parameter("W", [[1], [2]]) @ h[pfn.t]))
@@ -68,23 +90,26 @@ def equation(
     grid = _Grid(figure, chosen, [(children.shape, W.values.shape, H.shape) for W, H in terms])
     _draw_children(grid.axes(0, 0), chosen, children, look)
     for row, (term, (W, H)) in enumerate(zip(chosen.terms, terms, strict=True)):
-        alike = [pair for other, pair in zip(chosen.terms, terms, strict=True) if _same_parent(term, other)]
+        variable = term.slice.variable
+        alike = [pair for other, pair in zip(chosen.terms, terms, strict=True) if other.slice.variable == variable]
         grid.sign(row, "+" if row else "=")
         _draw_parameter(grid.axes(row, 2), chosen, term, W, _scaled(look, [W.values for W, _ in alike]))
-        _draw_parent(grid.parent(row), term, H, _scaled(look, [H for _, H in alike]))
+        parent = grid.parent(row)
+        labels = None if variable.labels is None else tuple(variable.labels)
+        drawn = show(parent, NamedMatrix("", H, labels), _scaled(look, [H for _, H in alike]))
+        parent.set_title(f"{'decay of ' if term.window else ''}{_symbol(term.slice)}")
+        parent.set_xlabel("time slice $t$", fontsize="small")
+        add_scale_bar([parent], drawn)
     return grid.figure
 
 
-def _same_parent(one: Term, other: Term) -> bool:
-    return one.slice.variable == other.slice.variable
-
-
 def _scaled(look: Look, matrices: Sequence[np.ndarray]) -> Look:
-    """The look whose last colour is the largest value of all."""
+    """The look whose last colour is the largest value of all matrices."""
     return replace(look, largest=max(float(np.nanmax(values, initial=0.0)) for values in matrices) or None)
 
 
 def _chosen(result: Result, factorization: Factorization | str | None) -> Factorization:
+    """The equation that is meant."""
     network = as_result(result, "equation").network
     names = ", ".join(e.name for e in network.factorizations)
     if factorization is None:
@@ -98,7 +123,7 @@ def _chosen(result: Result, factorization: Factorization | str | None) -> Factor
 
 
 def _columns(result: Result, chosen: Factorization, sequence: int) -> int:
-    """So many slices have all children of the equation."""
+    """Number of slices that have all children of the equation."""
     widths: list[int] = [
         matrix_of(result, c.variable, sequence=sequence).values.shape[1] - c.lag for c in chosen.children
     ]
@@ -108,7 +133,7 @@ def _columns(result: Result, chosen: Factorization, sequence: int) -> int:
 def _slice_values(
     result: Result, piece: Slice, columns: int, sequence: int, window: Window | None = None
 ) -> np.ndarray:
-    """The columns of a variable that its slice takes at t = 0, 1, …, seen through a window: zero before the first."""
+    """The columns of a variable at t = 0, 1, … plus the lag of its slice, through a window; zero before the first."""
     values = matrix_of(result, piece.variable, sequence=sequence).values
     if window is not None:
         values = WindowSums(np.array(window.rates), [window.length], values.shape).apply(values)
@@ -118,7 +143,7 @@ def _slice_values(
 
 
 def _draw_children(ax: Axes, chosen: Factorization, values: np.ndarray, look: Look) -> None:
-    drawn = show(ax, Matrix("", values, _stacked_labels(chosen)), look)
+    drawn = show(ax, NamedMatrix("", values, _stacked_labels(chosen)), look)
     _divide(ax, chosen, look)
     names = [_symbol(child) for child in chosen.children]
     ax.set_title(names[0] if len(names) == 1 else rf"[{'; '.join(names)}]")
@@ -126,7 +151,7 @@ def _draw_children(ax: Axes, chosen: Factorization, values: np.ndarray, look: Lo
     add_scale_bar([ax], drawn)
 
 
-def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: Matrix, look: Look) -> None:
+def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: NamedMatrix, look: Look) -> None:
     drawn = show(ax, W._replace(labels=_stacked_labels(chosen)), look)
     _divide(ax, chosen, look)
     labels = term.slice.variable.labels
@@ -137,20 +162,12 @@ def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: Matrix, look
     add_scale_bar([ax], drawn)
 
 
-def _draw_parent(ax: Axes, term: Term, values: np.ndarray, look: Look) -> None:
-    labels = term.slice.variable.labels
-    drawn = show(ax, Matrix("", values, None if labels is None else tuple(labels)), look)
-    ax.set_title(f"{'decay of ' if term.window else ''}{_symbol(term.slice)}")
-    ax.set_xlabel("time slice $t$", fontsize="small")
-    add_scale_bar([ax], drawn)
-
-
 def _symbol(piece: Slice) -> str:
     return symbol(piece.variable.name, f"t{piece.lag:+d}" if piece.lag else "t").math()
 
 
 def _stacked_labels(chosen: Factorization) -> tuple[str, ...] | None:
-    """The labels of the children one below the other, if all have some."""
+    """The labels of the stacked children from top to bottom, if all children have labels."""
     labels = [child.variable.labels for child in chosen.children]
     return tuple(label for piece in labels for label in piece or ()) if all(labels) else None
 
@@ -162,7 +179,7 @@ def _divide(ax: Axes, chosen: Factorization, look: Look) -> None:
 
 
 class _Grid:
-    """Rows of children, sign, W and H, sized like their matrices, as far as all remain readable."""
+    """Rows of axes for children, sign, W and H, in the proportions of their matrices as far as all remain readable."""
 
     def __init__(
         self, figure: Figure | SubFigure | None, chosen: Factorization, shapes: Sequence[tuple[tuple[int, ...], ...]]
@@ -172,10 +189,14 @@ class _Grid:
         widths = np.maximum(widths, LEAST_SHARE * widths.max())
         self.shares = [min(max(H[0] / children[0], LEAST_SHARE), 1.0) for children, _, H in shapes]
         height = float(np.clip(shapes[0][0][0] * CELL, LOWEST, min(HIGHEST, ALL_ROWS / len(shapes))))
-        rows, parents = (_label_width(pieces) + BESIDE for pieces in (chosen.children, chosen.parents))
+        rows, parents = (
+            LETTER * max((len(label) for piece in pieces for label in piece.variable.labels or ()), default=DIGITS)
+            + BESIDE
+            for pieces in (chosen.children, chosen.parents)
+        )
         size = (widths.sum() + SIGN + 2 * rows + parents, (height + 0.9) * len(shapes))
         self.figure = picture_or(figure, size)
-        # What stands beside the parents is taken off their own share, since they lie in a grid of their own.
+        # The parents' labels and scale bar take their room off their own share, since they lie in a grid of their own.
         ratios = [widths[0], SIGN, widths[1], widths[2] + (parents if min(self.shares) < 1 else 0.0)]
         self.grid = self.figure.add_gridspec(len(shapes), 4, width_ratios=ratios)
 
@@ -196,9 +217,3 @@ class _Grid:
         ax = self.axes(row, 1)
         ax.set_axis_off()
         ax.text(0.5, 0.5, f"${text}$", ha="center", va="center", fontsize="xx-large")
-
-
-def _label_width(pieces: Sequence[Slice]) -> float:
-    """Inches that the longest label of these variables takes; numbers take those of three letters."""
-    labels = [label for piece in pieces for label in piece.variable.labels or ()]
-    return LETTER * max(map(len, labels), default=3)

@@ -21,11 +21,10 @@ from pfn.models import (
     tracking_network,
 )
 from pfn.plots import Picture, draw
-from pfn.plots.curves import samples
-from pfn.plots.network_drawing import sketch_network
-from pfn.plots.schemes import scheme
-from pfn.plots.shapes import LINE_TEXT, PAPER, SHADE, dash_marks
-from pfn.plots.texts import text_size
+from pfn.plots.drawings.contents import scheme
+from pfn.plots.drawings.curves import samples
+from pfn.plots.drawings.marks import LINE_TEXT, PAPER, SHADE, dash_marks, text_size
+from pfn.plots.drawings.networks import sketch_network
 from tests import networks
 
 x, h, y = pfn.Variable("x", 3), pfn.Variable("h", 2), pfn.Variable("y", 4)

@@ -11,10 +11,9 @@ from pfn.automata import Hierarchy, RegularExpression, StateMachine
 from pfn.models.targets import TargetModel
 from pfn.models.tracking import PAPER_KINDS
 from pfn.plots import draw
-from pfn.plots.curves import samples
-from pfn.plots.diagrams import sketch_expression, sketch_machine
-from pfn.plots.hierarchy_diagrams import sketch_hierarchy
-from pfn.plots.shapes import IMPLIED, INK
+from pfn.plots.drawings.curves import samples
+from pfn.plots.drawings.machines import sketch_hierarchy, sketch_machine
+from pfn.plots.drawings.marks import IMPLIED, INK
 
 STATES = ["S1", "S2", "S3", "S4"]
 AROUND = [("S1", "S2"), ("S2", "S3"), ("S3", "S4"), ("S4", "S1")]
@@ -118,7 +117,7 @@ def test_the_off_state_is_dashed_and_in_the_middle():
 
 def test_an_expression_shows_where_it_begins_and_may_end():
     expression = RegularExpression("a+b(de)*c(de)+")
-    sketch = sketch_expression(expression)
+    sketch = sketch_machine(expression.machine, expression.accepting)
     assert [node.text for node in sketch.nodes] == [f"${name[0]}_{{{name[1]}}}$" for name in expression.machine.states]
     assert [node.doubled for node in sketch.nodes] == [
         state in expression.accepting for state in expression.machine.states

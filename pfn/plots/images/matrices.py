@@ -1,4 +1,4 @@
-"""What there is to plot: a matrix with its name and labels, out of results, data or bare arrays."""
+"""Matrices to show: values with name and labels, out of results, data or bare arrays."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,15 +14,16 @@ from pfn.solve.checks import check_count
 from pfn.solve.data import numbers, refuse_bad_entries
 
 
-class Matrix(NamedTuple):
-    """Components down, to the right time slices, if it is `timed`; NaN is hidden."""
+class NamedMatrix(NamedTuple):
+    """Values (components, columns) with a name and the labels of the components; NaN is hidden."""
 
     name: str
     values: np.ndarray
     labels: tuple[str, ...] | None = None
     timed: bool = False
+    """Whether the columns are time slices."""
     below: str = ""
-    """What stands below the name: a variable has one column for every t."""
+    """Index below the name: t for a variable, which has one column for every t."""
 
     @property
     def symbol(self) -> Symbol:
@@ -35,42 +36,51 @@ class Matrix(NamedTuple):
         return float(np.nanmax(self.values, initial=0.0))
 
 
-def matrix_of(source: Any, item: Any = None, *, sequence: int = 0) -> Matrix:
+def matrix_of(source: Any, item: Any = None, *, sequence: int = 0) -> NamedMatrix:
     """The values of an item in a result or in data, or an array; of several sequences, the one with this number."""
     check_count(sequence, "sequence", 0)
     if item is None and isinstance(source, Result | Mapping):
-        names = ", ".join(str(getattr(key, "name", key)) for key in _all_of(source))
+        keys = source.values if isinstance(source, Result) else source
+        names = ", ".join(str(getattr(key, "name", key)) for key in keys)
         raise OptionError(f"which variable is meant? Name one, as in plots.image(result, x). There are {names}.")
     if isinstance(source, Result):
-        return _from_result(source, item, sequence)
-    if isinstance(source, Mapping):
-        key = _key(source, item)
-        return named_matrix(source[key], item if isinstance(key, str) else key, sequence)
-    return named_matrix(source, item, sequence)
+        found = source.network[item]
+        if isinstance(found, Factorization):
+            raise OptionError(f"{found.name} is an equation. plots.equation(result, {found.name!r}) shows it.")
+        return named_matrix(source[found], found, sequence)
+    if not isinstance(source, Mapping):
+        return named_matrix(source, item, sequence)
+    name = getattr(item, "name", item)
+    for key in source:  # a variable or its name
+        if getattr(key, "name", key) == name:
+            return named_matrix(source[key], item if isinstance(key, str) else key, sequence)
+    there = ", ".join(str(getattr(key, "name", key)) for key in source) or "nothing"
+    raise DataError(f"the data have no {name!r}, they have {there}. Name one of these.")
 
 
-def named_matrix(values: Any, item: Any, sequence: int = 0) -> Matrix:
-    """Values as a matrix with the name and the labels of a variable, of a parameter, or with a name alone."""
+def named_matrix(values: Any, item: Any, sequence: int = 0) -> NamedMatrix:
+    """Values with the name and labels of a variable or parameter, or with a name alone."""
     if item is not None and not isinstance(item, str | Variable | Parameter):
         raise OptionError(
             f"expected a variable, a parameter or a name, found {item!r}. Give it as in plots.image(X, x)."
         )
     name = str(getattr(item, "name", item or ""))
-    of_time = not isinstance(item, Parameter)  # a parameter is one for all sequences
-    matrix = checked_matrix(_one_of(values, sequence, name) if of_time else values, name or "the values")
+    if not isinstance(item, Parameter):  # which all sequences share
+        values = _one_sequence(values, sequence, name or "the values")
+    matrix = checked_matrix(values, name or "the values")
     if not isinstance(item, Variable):
-        return Matrix(name, matrix, timed=isinstance(item, str))
+        return NamedMatrix(name, matrix, timed=isinstance(item, str))
     if matrix.shape[0] != item.size:
         remedy = "It looks transposed: use array.T." if matrix.shape[1] == item.size else "Give the array of it."
         raise DataError(
             f"{name}: expected {item.size} rows, one per component, found the shape {matrix.shape}. {remedy}"
         )
     labels = None if item.labels is None else tuple(item.labels)
-    return Matrix(name, matrix, labels, timed=True, below="t")
+    return NamedMatrix(name, matrix, labels, timed=True, below="t")
 
 
-def with_labels(matrix: Matrix, labels: Sequence[str] | None) -> Matrix:
-    """The matrix with other labels, or as it is."""
+def with_labels(matrix: NamedMatrix, labels: Sequence[str] | None) -> NamedMatrix:
+    """The matrix with other labels; unchanged for None."""
     if labels is None:
         return matrix
     if isinstance(labels, str) or len(labels) != len(matrix.values):
@@ -101,30 +111,9 @@ def as_result(result: object, asked: str) -> Result:
     return result
 
 
-def _from_result(result: Result, item: Any, sequence: int) -> Matrix:
-    found = result.network[item]
-    if isinstance(found, Factorization):
-        raise OptionError(f"{found.name} is an equation. plots.equation(result, {found.name!r}) shows it.")
-    return named_matrix(result[found], found, sequence)
-
-
-def _all_of(source: Result | Mapping[Any, Any]) -> list[Any]:
-    return list(source.values if isinstance(source, Result) else source)
-
-
-def _key(data: Mapping[Any, Any], item: Any) -> Any:
-    """The key of the data that means the item, by object or by name."""
-    name = getattr(item, "name", item)
-    for key in data:
-        if getattr(key, "name", key) == name:
-            return key
-    found = ", ".join(str(getattr(key, "name", key)) for key in data) or "nothing"
-    raise DataError(f"the data have no {name!r}, they have {found}. Name one of these.")
-
-
-def _one_of(values: Any, sequence: int, name: str) -> Any:
-    """The values themselves, or that one of a list of sequences."""
-    what = name or "the values"
+def _one_sequence(values: Any, sequence: int, what: str) -> Any:
+    """One of a list of sequences; a matrix is the only one."""
+    # Rows of numbers, or of nothing, are a matrix in lists, and no list of sequences.
     if not isinstance(values, list | tuple) or (values and np.ndim(values[0]) < 2 and not sp.issparse(values[0])):
         if sequence:
             raise OptionError(f"{what}: there is one sequence only, found sequence={sequence}. Leave sequence out.")

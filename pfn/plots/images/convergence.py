@@ -1,4 +1,4 @@
-"""How the errors went: the RMSE of every equation along the sweeps, of one run or of several."""
+"""Convergence: the RMSE of every equation along the sweeps, of one run or of several."""
 
 from collections.abc import Iterable, Mapping
 from itertools import cycle
@@ -14,13 +14,14 @@ from pfn.plots.pictures import Picture, picture_and_axes
 from pfn.plots.symbols import plain
 from pfn.solve import Result
 
+# Inches.
 SIZE = (7.2, 3.6)
+# Ten colours that people who see red and green alike can tell apart, too.
 COLOURS = "petroff10"
-"""Ten colours made to be told apart also by those who see red and green alike."""
 
 
 class Curve(NamedTuple):
-    """The errors after so many sweeps, under one name."""
+    """Errors along the sweeps, under one name."""
 
     name: str
     sweeps: np.ndarray
@@ -35,9 +36,20 @@ def convergence(
 ) -> Picture:
     """The RMSE along the sweeps on a logarithmic scale: a curve for every equation, named with its last value.
 
-    Of several results, `{"plain": result, "momentum": other}`, a curve for each: its largest RMSE of an equation.
-    `equations` says which equations count; None: all. An RMSE of 0 has no place on the scale and is left out.
+    An RMSE of 0 has no place on the scale and is left out.
 
+    Parameters
+    ----------
+    results
+        A result, or several by name, as in `{"plain": result, "momentum": other}`: then there is a curve for each,
+        its largest RMSE of an equation.
+    equations
+        Equations that count, or their names; None: all.
+    ax
+        Axes to draw into; None: a new picture.
+
+    Examples
+    --------
     >>> import numpy as np, pfn
     >>> x, h = pfn.Variable("x", 2), pfn.Variable("h", 1)
     >>> network = pfn.Network(pfn.Factorization(x[pfn.t], pfn.Parameter("W", [[1], [2]]) @ h[pfn.t]))
@@ -62,6 +74,7 @@ def convergence(
 
 
 def _curves(results: Any, equations: list[Factorization | str] | None) -> list[Curve]:
+    """A curve for each equation of one result, or for each of several results."""
     if isinstance(results, Result):
         names = _names(results, equations)
         return [_curve(results, name, [name]) for name in names]
@@ -77,6 +90,7 @@ def _curves(results: Any, equations: list[Factorization | str] | None) -> list[C
 
 
 def _names(result: Result, equations: list[Factorization | str] | None) -> list[str]:
+    """The names of the equations that count."""
     if equations is None:
         return [equation.name for equation in result.network.factorizations]
     found = [result.network[item] for item in equations]

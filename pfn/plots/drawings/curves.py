@@ -12,12 +12,12 @@ from scipy.optimize import brentq
 Points = npt.NDArray[np.float64]
 """The control points of a curve, (3 n + 1, 2) for n pieces, or other points one below the other."""
 
+# Points that a piece of a curve is judged by: even across a large drawing closer together than a node is wide.
 SAMPLES = 80
-"""Points that a piece of a curve is judged by: even across a large drawing closer together than a node is wide."""
 
 
 class Oval(NamedTuple):
-    """A circle, or one that is drawn out to both sides, around its centre."""
+    """A circle around its centre, or one drawn out to both sides: two half circles joined by straight lines."""
 
     x: float
     y: float
@@ -32,11 +32,18 @@ class Oval(NamedTuple):
 
     @property
     def centre(self) -> Points:
-        """Where it is."""
+        """The centre, as an array (2,)."""
         return np.array([self.x, self.y])
 
+    def overlaps(self, other: "Oval") -> bool:
+        """Whether the rectangles around two ovals overlap."""
+        return (
+            abs(self.x - other.x) < self.half_width + other.half_width
+            and abs(self.y - other.y) < self.half_height + other.half_height
+        )
+
     def clearance(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """How far outside the points are; negative inside."""
+        """Distances of points from the outline; negative inside."""
         offset = np.abs(np.asarray(points, dtype=float) - self.centre)
         beside = np.maximum(offset[..., 0] - (self.half_width - self.half_height), 0)
         distance: npt.NDArray[np.float64] = np.hypot(beside, offset[..., 1]) - self.half_height
@@ -44,7 +51,7 @@ class Oval(NamedTuple):
 
 
 def straight(start: npt.ArrayLike, end: npt.ArrayLike) -> Points:
-    """A line as a curve of one piece."""
+    """A straight line, as a curve of one piece."""
     return np.linspace(np.asarray(start, dtype=float), np.asarray(end, dtype=float), 4)
 
 
@@ -69,7 +76,7 @@ def smooth(points: Sequence[tuple[float, float]]) -> Points:
 
 
 def bowed(start: npt.ArrayLike, end: npt.ArrayLike, bow: float) -> Points:
-    """A curve that leaves the straight line by `bow` times its length, to the left of who walks along it."""
+    """A curve that leaves the straight line by `bow` times its length, to the left in its own direction."""
     begin, finish = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     along = finish - begin
     aside = np.array([-along[1], along[0]]) * bow * 4 / 3  # a cubic reaches 3/4 of its control points' height
@@ -77,7 +84,7 @@ def bowed(start: npt.ArrayLike, end: npt.ArrayLike, bow: float) -> Points:
 
 
 def under(start: npt.ArrayLike, end: npt.ArrayLike, depth: float) -> Points:
-    """A curve that goes that far down, then flat to below the other end, and up to it."""
+    """A curve that passes `depth` below the lower end: down, flat to below the other end, and up to it."""
     begin, finish = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     low = min(begin[1], finish[1]) - depth
     turn = min(2 * depth, abs(finish[0] - begin[0]) / 2) * np.sign(finish[0] - begin[0])
@@ -88,7 +95,7 @@ def under(start: npt.ArrayLike, end: npt.ArrayLike, depth: float) -> Points:
 
 
 def loop(shape: Oval, angle: float, size: float) -> Points:
-    """A curve from a shape to itself, that far out in the direction of the angle."""
+    """A curve from a shape to itself, `size` points out in the direction of the angle."""
     points = []
     spread = np.deg2rad(24 + 0.45 * size)  # larger loops are wider, so that their ends are apart
     for side in (1, -1):
@@ -101,10 +108,10 @@ def loop(shape: Oval, angle: float, size: float) -> Points:
 
 
 def trimmed(curve: Points, start: Oval, end: Oval) -> Points:
-    """The part of a curve that is outside of the shapes in which it begins and ends."""
+    """The part of a curve outside of the shapes in which it begins and ends."""
     pieces = [curve[first : first + 4] for first in range(0, len(curve) - 1, 3)]
     pieces[0] = _outside(pieces[0], start)
-    pieces[-1] = _outside(pieces[-1][::-1], end)[::-1]
+    pieces[-1] = _outside(pieces[-1][::-1], end)[::-1]  # which begins where the curve ends
     return np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)])
 
 
@@ -120,14 +127,15 @@ def _outside(piece: Points, shape: Oval) -> Points:
 
 
 def samples(curve: Points) -> Points:
-    """Points along a curve, evenly over its pieces."""
+    """Points along a curve, `SAMPLES` on each of its pieces."""
     steps = np.linspace(0, 1, SAMPLES)
     return np.concatenate([BezierSegment(curve[first : first + 4])(steps) for first in range(0, len(curve) - 1, 3)])
 
 
 def place_along(curve: Points, distance: float) -> tuple[Points, Points]:
-    """The point that far along the curve, from its end where negative, and the direction there, of length 1."""
+    """The point at a distance along the curve (from its end if negative), and the direction there, of length 1."""
     points = samples(curve)
+    # Pieces share their ends: without equal neighbours every step has a direction.
     points = points[np.r_[True, np.linalg.norm(np.diff(points, axis=0), axis=1) > 0]]
     lengths = np.r_[0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
     at = distance if distance >= 0 else lengths[-1] + distance
@@ -138,5 +146,5 @@ def place_along(curve: Points, distance: float) -> tuple[Points, Points]:
 
 
 def length_of(curve: Points) -> float:
-    """How long a curve is."""
+    """The length of a curve."""
     return float(np.linalg.norm(np.diff(samples(curve), axis=0), axis=1).sum())

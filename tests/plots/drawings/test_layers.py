@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pfn.plots.layers import Layers, Line, Node
-from pfn.plots.layout import COHESION, GAP, NARROW_GAP, place
+from pfn.plots.drawings.layers import COHESION, GAP, NARROW_GAP, Layers, Line, Node, place
 
 ARC = 1.0
 
