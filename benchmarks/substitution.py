@@ -28,9 +28,9 @@ from pfn.models import (
     spectrogram_hierarchy,
     word_frequencies,
 )
-from pfn.models.held_out import Stopping
-from pfn.models.predictions import score_predictions
-from pfn.models.text import distinct_sequences
+from pfn.models.language.learning import Stopping
+from pfn.models.language.model import score_predictions
+from pfn.models.language.text import distinct_sequences
 
 METHODS = {
     "propagation": pfn.Propagate(),

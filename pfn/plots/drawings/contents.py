@@ -9,7 +9,7 @@ import networkx as nx
 from pfn.automata import Hierarchy, RegularExpression, StateMachine
 from pfn.errors import OptionError
 from pfn.network import Network, Variable
-from pfn.plots.symbols import Symbol, symbol
+from pfn.plots.notation import Notation, symbol
 from pfn.solve import Result
 
 Drawable: TypeAlias = Network | StateMachine | Hierarchy | RegularExpression
@@ -45,7 +45,7 @@ class SchemeNode(NamedTuple):
     """A variable, or one time slice of it."""
 
     key: Hashable
-    symbol: Symbol
+    symbol: Notation
     level: int
     observed: bool
     variable: str
@@ -57,7 +57,7 @@ class SchemeArc(NamedTuple):
 
     parent: Hashable
     child: Hashable
-    symbol: Symbol
+    symbol: Notation
     later: str
     """In folded networks, the slices from parent to child: "" (none), "+1", or "0 … +3" through a window."""
     dashes: int
@@ -70,7 +70,7 @@ class Scheme(NamedTuple):
     nodes: list[SchemeNode]
     arcs: list[SchemeArc]
     coactivations: list[tuple[Hashable, Hashable]]
-    plate: Symbol | None
+    plate: Notation | None
 
 
 def scheme(network: Network, observed: Iterable[Variable | str], slices: int | None, plate: str | int | None) -> Scheme:

@@ -15,7 +15,7 @@ from pfn.plots.drawings.contents import (
     scheme,
     state_names,
 )
-from pfn.plots.symbols import symbol
+from pfn.plots.notation import symbol
 
 
 def dot(

@@ -28,7 +28,7 @@ from pfn.plots.drawings.marks import (
     moved,
     text_size,
 )
-from pfn.plots.symbols import symbol
+from pfn.plots.notation import symbol
 
 # States. A longer line of them would not fit on a page: more go around a circle.
 LONGEST_LINE = 14

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from pfn.errors import DataError, OptionError
 from pfn.network import Factorization
+from pfn.plots.notation import plain
 from pfn.plots.pictures import Picture, picture_and_axes
-from pfn.plots.symbols import plain
 from pfn.solve import Result
 
 # Inches.

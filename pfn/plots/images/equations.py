@@ -11,8 +11,8 @@ from pfn.errors import OptionError
 from pfn.network import Factorization, Slice, Term, Window
 from pfn.plots.images.heatmaps import CELL, Look, add_scale_bar, label_entries, show
 from pfn.plots.images.matrices import NamedMatrix, as_result, matrix_of
+from pfn.plots.notation import symbol
 from pfn.plots.pictures import Picture, picture_or
-from pfn.plots.symbols import symbol
 from pfn.solve import Result
 from pfn.updates.windows import WindowSums
 

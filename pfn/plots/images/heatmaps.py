@@ -16,8 +16,8 @@ from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 from pfn.errors import OptionError
 from pfn.network import Parameter, Variable
 from pfn.plots.images.matrices import NamedMatrix, as_result, matrix_of, with_labels
+from pfn.plots.notation import plain
 from pfn.plots.pictures import Picture, picture_and_axes, picture_or
-from pfn.plots.symbols import plain
 from pfn.solve import Result
 from pfn.solve.checks import check_count, check_positive
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from pfn.errors import DataError, OptionError
 from pfn.network import Factorization, Parameter, Variable
-from pfn.plots.symbols import Symbol, symbol
+from pfn.plots.notation import Notation, symbol
 from pfn.solve import Result
 from pfn.solve.checks import check_count
 from pfn.solve.data import numbers, refuse_bad_entries
@@ -26,7 +26,7 @@ class NamedMatrix(NamedTuple):
     """Index below the name: t for a variable, which has one column for every t."""
 
     @property
-    def symbol(self) -> Symbol:
+    def symbol(self) -> Notation:
         """The name as drawings write it."""
         return symbol(self.name, self.below)
 

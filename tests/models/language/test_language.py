@@ -24,14 +24,13 @@ from pfn.models import (
     word_frequencies,
     word_tokens,
 )
-from pfn.models.language_model import emission_of
-from pfn.models.shared_features import Tied
-from pfn.models.shared_features import _sweep as sweep_of_shared
-from pfn.models.text import Sequences, distinct_sequences
+from pfn.models.language.learning import SharedFeatures, sweep_shared
+from pfn.models.language.model import emission_of
+from pfn.models.language.text import WordSequences, distinct_sequences
 from pfn.updates import right_update
-from tests.models.grammar import Grammar, echo
+from tests.models.language.grammar import Grammar, echo
 
-SHAKESPEARE = Path(__file__).parents[2] / "../shared/data/text-shakespeare/train.txt"
+SHAKESPEARE = Path(__file__).parents[3] / "../shared/data/text-shakespeare/train.txt"
 needs_data = pytest.mark.skipif(not SHAKESPEARE.exists(), reason="needs ../shared/data")
 
 
@@ -304,7 +303,7 @@ def test_a_sweep_of_shared_features_counts_both_roles():
     generator, unigram = np.random.default_rng(1), np.array([0.5, 0.3, 0.2])
     B, A = generator.random((2, 3)), generator.random((2, 2))
     B, A = B / B.sum(axis=0), A / A.sum(axis=0)
-    bigrams = Sequences(np.array([[0, 0, 1, 2], [1, 2, 0, 1]]), np.array([3, 1, 2, 4]))
+    bigrams = WordSequences(np.array([[0, 0, 1, 2], [1, 2, 0, 1]]), np.array([3, 1, 2, 4]))
     V = emission_of(B, unigram)
     steps, occurrences = np.zeros((2, 2)), np.zeros((2, 3))
     for (before, after), count in zip(bigrams.words.T, bigrams.counts, strict=True):
@@ -314,7 +313,7 @@ def test_a_sweep_of_shared_features_counts_both_roles():
         occurrences[:, before] += shares.sum(axis=0)
         occurrences[:, after] += shares.sum(axis=1)
     occurrences += 5 * occurrences.sum(axis=1, keepdims=True) / occurrences.sum()
-    found = sweep_of_shared(Tied(B.copy(), A.copy()), unigram, bigrams, 5.0)
+    found = sweep_shared(SharedFeatures(B.copy(), A.copy()), unigram, bigrams, 5.0)
     np.testing.assert_allclose(found.B, occurrences / occurrences.sum(axis=0))
     np.testing.assert_allclose(found.A, steps / steps.sum(axis=0))
 
@@ -344,7 +343,7 @@ def test_scores_against_an_oracle():
 
 
 def test_what_is_held_impossible_makes_the_perplexity_infinite():
-    found = score_predictions(lambda _: np.array([[1.0], [0.0]]), Sequences(np.array([[0], [1]]), np.array([1])))
+    found = score_predictions(lambda _: np.array([[1.0], [0.0]]), WordSequences(np.array([[0], [1]]), np.array([1])))
     assert found.perplexity == np.inf
 
 

@@ -8,7 +8,7 @@ _NAME = re.compile(r"(?P<word>[^\W\d_]+)_?(?P<rest>\w*)", re.ASCII)
 _WORDS = re.compile(r"[a-z\d][a-z\d ]*", re.ASCII | re.IGNORECASE)
 
 
-class Symbol(NamedTuple):
+class Notation(NamedTuple):
     """A word with marks above and below, as formula for matplotlib and as HTML for Graphviz."""
 
     word: str
@@ -28,7 +28,7 @@ class Symbol(NamedTuple):
         return escape(self.word) + (f"<SUP>{above}</SUP>" if above else "") + (f"<SUB>{below}</SUB>" if below else "")
 
 
-def symbol(name: str, index: str = "") -> Symbol:
+def symbol(name: str, index: str = "") -> Notation:
     """A name as a symbol: its last number goes below, or above where an index takes the place below.
 
     >>> symbol("x1").math(), symbol("x1", "t").math(), symbol("W1_0").math(), symbol("event", "2").html()
@@ -36,9 +36,9 @@ def symbol(name: str, index: str = "") -> Symbol:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        return Symbol(name, (), (index,) if index else ())
+        return Notation(name, (), (index,) if index else ())
     parts = tuple(filter(None, found["rest"].split("_")))
-    return Symbol(found["word"], parts, (index,)) if index else Symbol(found["word"], parts[:-1], parts[-1:])
+    return Notation(found["word"], parts, (index,)) if index else Notation(found["word"], parts[:-1], parts[-1:])
 
 
 def plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Section 7: words, features of words and transitions between them; the paper's network, and a chain that learns.
+"""Networks of words, features of words and transitions (section 7): the paper's, and a chain that learns.
 
 In the paper's network a word's features are explained by the transitions before and after it, and nothing ties
 them to the word that comes next: repeated averaging makes all words alike (docs/models/language.md). The chain
@@ -11,18 +11,19 @@ import numpy as np
 
 import pfn
 from pfn import t
-from pfn.models.text import Vocabulary
+from pfn.models.language.text import Vocabulary
 
-# How strongly a word's features are pulled to the common ones, in occurrences of the word: rare words need it,
-# frequent ones do not feel it. Measured on text of 200,000 words (benchmarks/language.py).
+# Weight of the common features, which pull those of a word, in occurrences of the word: rare words need it, frequent
+# ones do not feel it. Measured on text of 200,000 words (benchmarks/language.py).
 PULL = 5.0
 
-# With more than one lag, what the word just before is given of the common features; the older ones share the rest.
+# Share of the common features that belongs to the word just before, with more than one lag; the older words share the
+# rest.
 LATEST_SHARE = 0.7
 
 
 class Lag(NamedTuple):
-    """The names that belong to a word of the context: its equation, the word, its features, their parameters."""
+    """Names that belong to a word of the context: its equation, the word, its features, their parameters."""
 
     equation: str
     word: str
@@ -32,7 +33,7 @@ class Lag(NamedTuple):
 
 
 def lag_names(lags: int) -> list[Lag]:
-    """The names for the last word, the one before it, and so on.
+    """Names for the last word, the one before it, and the further ones.
 
     >>> lag_names(2)[1]
     Lag(equation='features2', word='y_previous', features='x_previous', B='B2', A='A2')
@@ -48,6 +49,17 @@ def language_network(vocabulary: Vocabulary | int, features: int, transitions: i
 
     It is here to be looked at: learning makes the features of all words equal (see `diagnose_features`).
 
+    Parameters
+    ----------
+    vocabulary
+        Words of the network, or their number.
+    features
+        Number of features.
+    transitions
+        Number of transitions between features.
+
+    Examples
+    --------
     >>> print(language_network(4319, features=50, transitions=100))
     features: x[t] = B y[t]                 x: 50; y: 4319; B: 50 × 4319 learned; normalize columns
     transitions: [x[t]; x[t+1]] = W h[t]    x: 50; h: 100; W: 100 × 100 learned; normalize subcolumns
@@ -66,19 +78,34 @@ def language_chain(vocabulary: Vocabulary | int, features: int, lags: int = 1, *
 
     A column is not a time but a distinct sequence of lags + 1 words (`chain_data`). With two lags the word before y
     is y_previous, with its own features and parameters; then the columns of B and B2 are not normalized: their sums
-    say how much of the next word each of the two explains. Every column of B is pulled to the same for all features.
+    say how much of the next word each of the two explains.
 
+    Parameters
+    ----------
+    vocabulary
+        Words of the network, or their number.
+    features
+        Number of features.
+    lags
+        Number of words of the context.
+    pull
+        Weight, in occurrences of a word, of the common features, which are equal and pull every column of B.
+
+    Examples
+    --------
     >>> print(language_chain(4319, features=100))
     features: x[t] = B y[t]         x: 100; y: 4319; B: 100 × 4319 learned; normalize columns
     transitions: x2[t] = A x[t]     x2: 100; x: 100; A: 100 × 100 learned; normalize columns
     words: z[t] = V x2[t]           z: 4319; x2: 100; V: 4319 × 100 learned; normalize columns
     """
-    _check_lags(lags)
+    if isinstance(lags, bool) or not isinstance(lags, int) or lags < 1:
+        raise pfn.DeclarationError(f"language_chain: lags must be a whole number >= 1, found {lags!r}.")
     x2, z = pfn.Variable("x2", features), _words("z", vocabulary)
     contexts, terms = [], []
     for number, names in enumerate(lag_names(lags)):
         x, y = pfn.Variable(names.features, features), _words(names.word, vocabulary)
-        prior = np.full((x.size, y.size), _share(number, lags) / x.size)
+        share = 1.0 if lags == 1 else LATEST_SHARE if number == 0 else (1 - LATEST_SHARE) / (lags - 1)
+        prior = np.full((x.size, y.size), share / x.size)
         B = pfn.Parameter(names.B, shape=(x.size, y.size), prior=prior, prior_weight=pull)
         normalize = "columns" if lags == 1 else None
         contexts.append(pfn.Factorization(x, B @ y, name=names.equation, normalize=normalize))
@@ -95,14 +122,3 @@ def _words(name: str, vocabulary: Vocabulary | int) -> pfn.Variable:
     if isinstance(vocabulary, Vocabulary):
         return pfn.Variable(name, len(vocabulary), vocabulary.words)
     return pfn.Variable(name, vocabulary)
-
-
-def _share(number: int, lags: int) -> float:
-    if lags == 1:
-        return 1.0
-    return LATEST_SHARE if number == 0 else (1 - LATEST_SHARE) / (lags - 1)
-
-
-def _check_lags(lags: object) -> None:
-    if isinstance(lags, bool) or not isinstance(lags, int) or lags < 1:
-        raise pfn.DeclarationError(f"language_chain: lags must be a whole number >= 1, found {lags!r}.")

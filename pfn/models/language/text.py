@@ -1,8 +1,8 @@
-"""Text in: tokens, a vocabulary with unknown words, one-hot matrices, distinct sequences of words with counts."""
+"""Text: tokens, a vocabulary with unknown words, one-hot matrices, distinct sequences of words with counts."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from pfn.errors import DataError
+import pfn
 from pfn.solve.checks import check_count
 
 IntArray = npt.NDArray[np.intp]
@@ -43,9 +43,9 @@ def character_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Vocabulary:
-    """Words and their numbers; what is not among them becomes the unknown word, which has the number 0.
+    """Words and their numbers; other words become the unknown word, which has the number 0.
 
-    With `unknown=None` there is none, and a word that is not in the vocabulary is refused.
+    With `unknown=None` there is no unknown word, and a word that is not in the vocabulary is refused.
 
     >>> vocabulary = Vocabulary(["to", "be"])
     >>> vocabulary.words
@@ -64,7 +64,13 @@ class Vocabulary:
         first = () if unknown is None else (unknown,)
         listed = tuple(chain(first, (word for word in words if word != unknown)))
         numbers = {word: number for number, word in enumerate(listed)}
-        _check_words(listed, numbers)
+        for place, word in enumerate(listed):
+            if not isinstance(word, str):
+                raise pfn.DataError(f"Vocabulary: words must be strings, found {word!r} at place {place}.")
+            if numbers[word] != place:
+                raise pfn.DataError(f"Vocabulary: {word!r} is listed twice. Give every word once.")
+        if not listed:
+            raise pfn.DataError("Vocabulary: there are no words. Give at least one, or an unknown word.")
         for name, value in {"words": listed, "unknown": unknown, "_numbers": numbers}.items():
             object.__setattr__(self, name, value)
 
@@ -96,7 +102,7 @@ class Vocabulary:
         """The number of a word, or that of the unknown word."""
         found = self._numbers.get(word, None if self.unknown is None else 0)
         if found is None:
-            raise DataError(
+            raise pfn.DataError(
                 f"{word!r} is not among the {len(self)} words of the vocabulary, which has no unknown word. "
                 "Give Vocabulary an unknown='<unk>', or build it from text that has the word."
             )
@@ -111,7 +117,7 @@ class Vocabulary:
         found = [int(number) for number in numbers]
         for place, number in enumerate(found):
             if not 0 <= number < len(self):
-                raise DataError(
+                raise pfn.DataError(
                     f"Vocabulary.decode: expected numbers from 0 to {len(self) - 1}, found {number} at place {place}."
                 )
         return [self.words[number] for number in found]
@@ -129,21 +135,11 @@ class Vocabulary:
 
 def _as_tokens(tokens: Iterable[str]) -> Iterable[str]:
     if isinstance(tokens, str):
-        raise DataError(
+        raise pfn.DataError(
             f"expected a list of tokens, found the text {tokens[:20]!r}. "
             "Take it apart with word_tokens(text), character_tokens(text) or text.split()."
         )
     return tokens
-
-
-def _check_words(words: Sequence[str], numbers: dict[str, int]) -> None:
-    for place, word in enumerate(words):
-        if not isinstance(word, str):
-            raise DataError(f"Vocabulary: words must be strings, found {word!r} at place {place}.")
-        if numbers[word] != place:
-            raise DataError(f"Vocabulary: {word!r} is listed twice. Give every word once.")
-    if not words:
-        raise DataError("Vocabulary: there are no words. Give at least one, or an unknown word.")
 
 
 def one_hot(numbers: Any, size: int) -> sp.csc_array:
@@ -152,17 +148,17 @@ def one_hot(numbers: Any, size: int) -> sp.csc_array:
     return sp.csc_array((np.ones(len(numbers)), np.asarray(numbers), columns), shape=(size, len(numbers)))
 
 
-class Sequences(NamedTuple):
-    """Distinct sequences of words: their numbers (length, sequences), the oldest word first, and how often each is."""
+class WordSequences(NamedTuple):
+    """Distinct sequences of words: their numbers (length, sequences), the oldest word first, and their counts."""
 
     words: IntArray
     counts: npt.NDArray[np.int64]
 
 
-def distinct_sequences(numbers: IntArray, length: int, *, where: npt.NDArray[np.bool_] | None = None) -> Sequences:
-    """The distinct runs of so many words in a text given by word numbers; length 2 gives its bigrams.
+def distinct_sequences(numbers: IntArray, length: int, *, where: npt.NDArray[np.bool_] | None = None) -> WordSequences:
+    """The distinct runs of `length` words in a text given by word numbers; length 2 gives its bigrams.
 
-    `where` says for each of the runs, in the order of the text, whether it counts.
+    `where`: for each of the runs, in the order of the text, whether it counts.
 
     >>> words, counts = distinct_sequences(np.array([1, 2, 1, 2, 3]), 2)
     >>> words
@@ -172,11 +168,11 @@ def distinct_sequences(numbers: IntArray, length: int, *, where: npt.NDArray[np.
     array([2, 1, 1])
     """
     if len(numbers) < length:
-        raise DataError(f"expected a text of at least {length} tokens, found {len(numbers)}.")
+        raise pfn.DataError(f"expected a text of at least {length} tokens, found {len(numbers)}.")
     runs = np.lib.stride_tricks.sliding_window_view(numbers, length)
     runs = runs if where is None else runs[where]
     order = np.lexsort(runs.T[::-1])
     ordered = runs[order]
     new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
     starts = np.flatnonzero(new)
-    return Sequences(np.ascontiguousarray(ordered[starts].T), np.diff(np.append(starts, len(ordered))))
+    return WordSequences(np.ascontiguousarray(ordered[starts].T), np.diff(np.append(starts, len(ordered))))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import pfn
 from pfn.models import Vocabulary, character_tokens, word_frequencies, word_tokens
-from pfn.models.text import distinct_sequences, one_hot
+from pfn.models.language.text import distinct_sequences, one_hot
 
-SHAKESPEARE = Path(__file__).parents[2] / "../shared/data/text-shakespeare/train.txt"
+SHAKESPEARE = Path(__file__).parents[3] / "../shared/data/text-shakespeare/train.txt"
 TOKENS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=3, max_size=40)
 
 
