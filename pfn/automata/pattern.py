@@ -1,4 +1,4 @@
-"""The syntax of regular expressions: a pattern to a tree of letters, sequences, choices and repeats."""
+"""Syntax of regular expressions: from a pattern to a tree of letters, concatenations, alternations and repeats."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from pfn.errors import DeclarationError
 
+# Groups inside groups: beyond that Python's own stack would be the limit.
 DEEPEST = 100
-"""Groups inside groups; beyond that Python's own stack would be the limit."""
 
 _CONTROL_LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _SIMPLE_COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -23,14 +23,14 @@ class Letters:
 
 
 @dataclass(frozen=True)
-class Sequence:
-    """The parts one after the other."""
+class Concatenation:
+    """The parts, one after another."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Alternation:
     """One of the options."""
 
     options: tuple[Tree, ...]
@@ -45,7 +45,7 @@ class Repeat:
     most: int | None
 
 
-Tree: TypeAlias = Letters | Sequence | Choice | Repeat
+Tree: TypeAlias = Letters | Concatenation | Alternation | Repeat
 
 
 def parse(pattern: str, alphabet: Collection[str] | None = None) -> Tree:
@@ -62,7 +62,7 @@ def parse(pattern: str, alphabet: Collection[str] | None = None) -> Tree:
 
 
 def pattern_error(pattern: str, place: int, expected: str, remedy: str) -> DeclarationError:
-    """The error that shows the pattern with a caret under the place."""
+    """An error that shows the pattern with a caret under the place."""
     shown = "".join(letter if letter.isprintable() else "·" for letter in pattern)
     found = repr(pattern[place]) if place < len(pattern) else "the end of the pattern"
     return DeclarationError(
@@ -72,7 +72,7 @@ def pattern_error(pattern: str, place: int, expected: str, remedy: str) -> Decla
 
 
 class _Parser:
-    """Reads the pattern from left to right; `place` is the next character."""
+    """Recursive descent through a pattern; `place` is the next character."""
 
     def __init__(self, pattern: str, alphabet: Collection[str] | None) -> None:
         self.pattern = pattern
@@ -95,13 +95,13 @@ class _Parser:
         options = [self.sequence(depth)]
         while self.take("|"):
             options.append(self.sequence(depth))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def sequence(self, depth: int) -> Tree:
         parts = []
         while self.next not in ("", "|", ")"):
             parts.append(self.repeated(depth))
-        return Sequence(tuple(parts))
+        return Concatenation(tuple(parts))
 
     def repeated(self, depth: int) -> Tree:
         body = self.atom(depth)

@@ -14,8 +14,8 @@ import scipy.sparse
 from scipy.optimize import linprog
 
 import pfn
+from pfn.automata.arrays import FloatArray
 from pfn.automata.paths import Edge, courses
-from pfn.automata.sequences import FloatArray
 from pfn.models.targets import CHANGE, Target, TargetModel, TargetStep
 from pfn.models.tracking import model_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import pfn
-from pfn.automata.sequences import FloatArray
+from pfn.automata.arrays import FloatArray
 from pfn.models.targets import Target, TargetKind, TargetModel, whole_number
 from pfn.models.tracking import model_of
 from pfn.solve.checks import check_number

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 import pfn
-from pfn.automata.basis import stacked_units
+from pfn.automata.arrays import stacked_units
 from pfn.models.targets import CHANGE, OFF, ON, STAY, TargetKind, TargetModel
 from pfn.network import Slice
 

@@ -1,19 +1,42 @@
-"""Sequences of state names to arrays and back, and random walks. Arrays are (states, time)."""
+"""Arrays of state machines: basis matrices, sequences of state names encoded and decoded, random walks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from pfn.automata.diagram import HIDDEN, Diagram, listed
 from pfn.errors import DataError, DeclarationError, OptionError
+
+
+def stacked_units(*parts: tuple[int, Sequence[int | None]]) -> scipy.sparse.csr_array:
+    """A matrix with a column per index: unit vectors of all parts on top of each other; zeros for the index None.
+
+    >>> stacked_units((2, [0, 1]), (2, [1, None])).toarray()
+    array([[1., 0.],
+           [0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+    offsets = np.cumsum([0] + [size for size, _ in parts])
+    ones = [
+        (offset + index, column)
+        for offset, (_, indices) in zip(offsets, parts, strict=False)
+        for column, index in enumerate(indices)
+        if index is not None
+    ]
+    rows, columns = zip(*ones, strict=True) if ones else ((), ())
+    shape = (int(offsets[-1]), len(parts[0][1]))
+    return scipy.sparse.csr_array((np.ones(len(ones)), (np.array(rows, int), np.array(columns, int))), shape=shape)
+
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 def encode(diagram: Diagram, sequence: Iterable[str | None], magnitude: float) -> FloatArray:
-    """One column per name: the state's unit vector times the magnitude, zeros for off, NaN for unknown."""
+    """A column per name: the state's unit vector times the magnitude, zeros for off, NaN for unknown."""
     if not (np.isfinite(magnitude) and magnitude > 0):
         raise OptionError(
             f"encode: magnitude must be a positive number, found {magnitude!r}. For silence, name the off "
@@ -68,8 +91,16 @@ def walk(diagram: Diagram, length: int, rng: np.random.Generator, initial: str |
     """A random walk, all outgoing transitions equally likely; an off state may also stay off."""
     if length < 0:
         raise OptionError(f"sample: length must not be negative, found {length}. Ask for 0 states or more.")
-    following = _followers(diagram)
-    beginnings = _beginnings(diagram, initial)
+    if initial not in (None, *diagram.names):
+        raise OptionError(
+            f"sample: initial={initial!r} is not among the states {listed(diagram.names)}. Name one of them."
+        )
+    beginnings = (diagram.start or diagram.names) if initial is None else (initial,)
+    following: dict[str, list[str]] = {name: [] for name in diagram.names}
+    for source, target in diagram.transitions:
+        following[source].append(target)
+    if diagram.off is not None:
+        following[diagram.off].append(diagram.off)
     path: list[str] = []
     while len(path) < length:
         choices = following[path[-1]] if path else beginnings
@@ -81,22 +112,3 @@ def walk(diagram: Diagram, length: int, rng: np.random.Generator, initial: str |
             )
         path.append(choices[int(rng.integers(len(choices)))])
     return path
-
-
-def _followers(diagram: Diagram) -> Mapping[str, list[str]]:
-    following: dict[str, list[str]] = {name: [] for name in diagram.names}
-    for source, target in diagram.transitions:
-        following[source].append(target)
-    if diagram.off is not None:
-        following[diagram.off].append(diagram.off)
-    return following
-
-
-def _beginnings(diagram: Diagram, initial: str | None) -> Sequence[str]:
-    if initial is None:
-        return diagram.start or diagram.names
-    if initial not in diagram.names:
-        raise OptionError(
-            f"sample: initial={initial!r} is not among the states {listed(diagram.names)}. Name one of them."
-        )
-    return (initial,)
