@@ -1,6 +1,5 @@
 """The networks of the paper, built with the public API only."""
 
-from pfn.models.decomposition import tracks
 from pfn.models.language.learning import (
     chain_data,
     chain_method,
@@ -22,6 +21,7 @@ from pfn.models.language.text import Vocabulary, character_tokens, word_tokens
 from pfn.models.language.word_networks import language_chain, language_network
 from pfn.models.scenes import Scene, simulate_targets
 from pfn.models.sound_hierarchy import spectrogram_hierarchy, top_down
+from pfn.models.target_tracks import tracks
 from pfn.models.targets import Target, TargetKind
 from pfn.models.tracking import tracking_network
 from pfn.models.transitions import expression_network, hierarchical_network, transition_network

@@ -12,7 +12,6 @@ from pfn.automata import Hierarchy, RegularExpression
 from pfn.network import Network
 from pfn.plots.drawings.contents import Drawable, Observed, check_options, scheme
 from pfn.plots.drawings.curves import length_of, place_along
-from pfn.plots.drawings.machines import sketch_hierarchy, sketch_machine
 from pfn.plots.drawings.marks import (
     INK,
     LINE_TEXT,
@@ -27,6 +26,7 @@ from pfn.plots.drawings.marks import (
     text_size,
 )
 from pfn.plots.drawings.networks import sketch_network
+from pfn.plots.drawings.state_diagrams import sketch_hierarchy, sketch_machine
 from pfn.plots.pictures import Picture, picture_and_axes
 
 # Points.

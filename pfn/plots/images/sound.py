@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 
 from pfn.audio import Note, Spectrogram, Transcription
 from pfn.audio.notes import checked_notes
-from pfn.audio.samples import check_part
+from pfn.audio.sounds import check_part
 from pfn.errors import DataError, OptionError
 from pfn.plots.images.heatmaps import Look, add_scale_bar, colours
 from pfn.plots.images.matrices import checked_matrix

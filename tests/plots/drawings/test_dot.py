@@ -12,7 +12,7 @@ from pfn.automata import RegularExpression, StateMachine
 from pfn.models import language_network, tracking_network
 from pfn.plots import dot
 from tests import networks
-from tests.plots.drawings.test_machines import HIERARCHIES, MACHINES
+from tests.plots.drawings.test_state_diagrams import HIERARCHIES, MACHINES
 
 strange = pfn.Variable('a<b>&"c" \\', 2)
 NETWORKS = {

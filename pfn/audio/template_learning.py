@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import pfn
+from pfn import DataError, OptionError, t
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.drums import EARLY as EARLY_HIT
 from pfn.audio.drums import SLICES, DrumTemplates, drum_bands
@@ -17,28 +18,24 @@ from pfn.audio.notes import Note, checked_notes, read_notes
 from pfn.audio.recordings import open_recording
 from pfn.audio.sounds import Sound
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates, piano_templates, scaled
-from pfn.errors import DataError, OptionError
-from pfn.network import t
 
+# A file or a `Sound`, and its notes, or the file that has them.
 Labelled = tuple[str | PathLike[str] | Sound, str | PathLike[str] | Iterable[Note]]
-"""A file or a `Sound`, and its notes, or the file that has them."""
 
-HIT = 1
-"""Slices either side of its label in which a hit may lie."""
-
-DRUM_SWEEPS = 40
-
+# Seconds of every recording with notes: more changes little.
 SECONDS = 120.0
-"""Of every recording with notes: more changes little."""
-
-EARLIEST, LATEST = 0.06, 0.09
-"""Seconds before and after its label at which a note may begin."""
-
-EQUALISING, LEARNING = (6, 2, 2), 24
-"""Sweeps: before each adjustment of a recording's equaliser, and then to learn templates on all of them."""
-
+# Seconds before and after its label at which a note may begin.
+EARLIEST = 0.06
+LATEST = 0.09
+# Sweeps before each adjustment of a recording's equaliser, and then to learn templates on all recordings.
+EQUALISING = (6, 2, 2)
+LEARNING = 24
+# Of the typical strength of notes, that a note has at least with learned templates, which explain less of other notes.
 LEARNED_THRESHOLD = 0.33
-"""Of the typical strength of notes: what counts as one with learned templates, which explain less of other notes."""
+
+# Slices either side of its label in which a hit of a drum may lie.
+HIT = 1
+DRUM_SWEEPS = 40
 
 
 class Lesson(NamedTuple):
@@ -51,10 +48,19 @@ class Lesson(NamedTuple):
 def learn_notes(
     recordings: Iterable[Labelled], *, templates: NoteTemplates | None = None, progress: bool | None = None
 ) -> NoteTemplates:
-    """Templates of notes from recordings with their notes, starting from others: those of the piano by default.
+    """Templates of notes learned from recordings whose notes are known.
 
     A note may only begin near its label: everywhere else its paths are observed to be zero. Each recording gets an
     equaliser of its own first, so that templates do not learn its room. Pitches that are not played stay as they were.
+
+    Parameters
+    ----------
+    recordings
+        Pairs of a recording (a file or a `Sound`) and its notes (a file or a list).
+    templates
+        Templates to start from; None: those of the piano.
+    progress
+        Show a bar; None: when standard error is a terminal.
     """
     if not isinstance(templates, NoteTemplates | None):
         raise OptionError(
@@ -63,11 +69,11 @@ def learn_notes(
         )
     start = piano_templates() if templates is None else templates
     lessons = list(_lessons(recordings, note_bands(), SECONDS))
-    rooms = [_room(lesson, start) for lesson in lessons]
+    equal = [_equalised_lesson(lesson, start) for lesson in lessons]
     count = sum(len(lesson.notes) for lesson in lessons)
-    network = note_machines(start, strength=sum(room.activity for room in rooms) / count)
-    data = {name: [room.data[name] for room in rooms] for name in rooms[0].data}
-    paths = {name: [room.values[name] for room in rooms] for name in rooms[0].values}
+    network = note_machines(start, strength=sum(one.activity for one in equal) / count)
+    data = {name: [one.data[name] for one in equal] for name in equal[0].data}
+    paths = {name: [one.values[name] for one in equal] for name in equal[0].values}
     options = {**OPTIONS, "progress": progress}
     method = pfn.Substitute(acceleration=None)
     found = pfn.learn(network, data, method=method, initial=paths, iterations=LEARNING, **options)
@@ -76,20 +82,20 @@ def learn_notes(
 
 
 def learned_templates(templates: NoteTemplates, found: pfn.Result) -> NoteTemplates:
-    """The same notes with the spectra that a network of note machines learned."""
+    """Templates with the spectra that a network of note machines learned."""
     attack = np.stack([found[f"attack{k}"] for k in range(ATTACK)])
     return replace(templates, attack=attack, decay=found["decay"])
 
 
-class Room(NamedTuple):
-    """A lesson without its room: what is observed, a start for the paths, and how much the notes add up to."""
+class EqualisedLesson(NamedTuple):
+    """A lesson without the sound of its room: observations, starting values of the paths, the sum of all notes."""
 
     data: dict[str, np.ndarray]
     values: dict[str, np.ndarray]
     activity: float
 
 
-def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
+def _equalised_lesson(lesson: Lesson, templates: NoteTemplates) -> EqualisedLesson:
     """The spectra of a lesson divided by the equaliser that is learned from them."""
     step = note_bands().step
     before, after = (round(seconds / step) for seconds in (EARLIEST, LATEST))
@@ -98,18 +104,34 @@ def _room(lesson: Lesson, templates: NoteTemplates) -> Room:
     start = flat_start(lesson.spectra, len(templates.pitches))
     found = equalised(templates, data, start, EQUALISING)
     values, gains = {name: found[name] for name in start}, found["equaliser"].diagonal()
-    return Room(data | {"spectrum": lesson.spectra / gains[:, None]}, values, float(found["on"].sum()))
+    return EqualisedLesson(data | {"spectrum": lesson.spectra / gains[:, None]}, values, float(found["on"].sum()))
 
 
 def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool | None = None) -> DrumTemplates:
-    """Templates of all drums that the labels name, from recordings with notes whose pitches are General MIDI numbers.
+    """Templates of all drums that the labels name, learned from recordings whose hits are known.
 
     A hit may only lie where its label is: everywhere else its activation is observed to be zero.
+
+    Parameters
+    ----------
+    recordings
+        Pairs of a recording (a file or a `Sound`) and its notes (a file or a list), with General MIDI numbers.
+    seed
+        Seed of the random numbers.
+    progress
+        Show a bar; None: when standard error is a terminal.
     """
     lessons, bands = list(_lessons(recordings, drum_bands(), None)), drum_bands()
     pitches = tuple(sorted({note.pitch for lesson in lessons for note in lesson.notes}))
     spectrum, hit = pfn.Variable("spectrum", len(bands.weights)), pfn.Variable("hit", len(pitches))
-    start = _around_hits(lessons, pitches, bands.step)
+    # The mean spectra around the hits of every drum, (slices, bands, drums), each drum's sum 1.
+    start = np.full((SLICES, len(lessons[0].spectra), len(pitches)), np.finfo(float).eps)
+    for lesson in lessons:
+        later = np.pad(lesson.spectra, ((0, 0), (EARLY_HIT, SLICES)))
+        for note in lesson.notes:
+            place = max(round(note.onset / bands.step), 0)
+            start[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
+    start /= start.sum(axis=(0, 1))
     parts = [pfn.Parameter(f"drum{k}", value, learn=True) for k, value in enumerate(start)]
     network = pfn.Network(pfn.Factorization(spectrum[t], sum(part @ hit[t - k] for k, part in enumerate(parts))))
     data = {
@@ -124,20 +146,16 @@ def learn_drums(recordings: Iterable[Labelled], *, seed: int = 0, progress: bool
     return DrumTemplates(pitches, spectra / spectra.sum(axis=(0, 1)))
 
 
-def _around_hits(lessons: Sequence[Lesson], pitches: Sequence[int], step: float) -> np.ndarray:
-    """What is heard in the mean at the hits of every drum, (slices, bands, drums), each drum's sum 1."""
-    found = np.full((SLICES, len(lessons[0].spectra), len(pitches)), np.finfo(float).eps)
-    for lesson in lessons:
-        later = np.pad(lesson.spectra, ((0, 0), (EARLY_HIT, SLICES)))
-        for note in lesson.notes:
-            place = max(round(note.onset / step), 0)
-            found[:, :, pitches.index(note.pitch)] += later[:, place : place + SLICES].T
-    found /= found.sum(axis=(0, 1))
-    return found
-
-
 def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None) -> Iterable[Lesson]:
-    for sound, given in _labelled(recordings):
+    """Lessons of recordings, of which the first `longest` seconds are taken."""
+    pairs = list(recordings) if isinstance(recordings, Iterable) else []
+    fit = (isinstance(one, tuple | list) and len(one) == 2 and not isinstance(one, Sound) for one in pairs)
+    if not pairs or not all(fit):
+        raise DataError(
+            f"recordings: expected pairs of a recording and its notes, such as [('song.flac', 'song.mid')], "
+            f"found {reprlib.repr(recordings)}."
+        )
+    for sound, given in pairs:
         heard = open_recording(sound)
         seconds = heard.seconds if longest is None else min(heard.seconds, longest)
         spectra = bands.of(heard.part(0.0, seconds, bands.rate))
@@ -151,20 +169,8 @@ def _lessons(recordings: Iterable[Labelled], bands: Bands, longest: float | None
         yield Lesson(spectra / spectra.max(), notes)
 
 
-def _labelled(recordings: Iterable[Labelled]) -> list[Labelled]:
-    """The recordings as a list, once they are pairs."""
-    found = list(recordings) if isinstance(recordings, Iterable) else []
-    pairs = (isinstance(one, tuple | list) and len(one) == 2 and not isinstance(one, Sound) for one in found)
-    if not found or not all(pairs):
-        raise DataError(
-            f"recordings: expected pairs of a recording and its notes, such as [('song.flac', 'song.mid')], "
-            f"found {reprlib.repr(recordings)}."
-        )
-    return found
-
-
 def _allowed(lesson: Lesson, pitches: Sequence[int], step: float, before: int, after: int) -> np.ndarray:
-    """Activations: unknown from so many slices before each onset to so many after it, zero elsewhere."""
+    """Activations: unknown from `before` slices before each onset to `after` slices after it, zero elsewhere."""
     found, rows = np.zeros((len(pitches), lesson.spectra.shape[1])), {pitch: row for row, pitch in enumerate(pitches)}
     for note in lesson.notes:
         if note.pitch in rows:

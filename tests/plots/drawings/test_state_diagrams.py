@@ -12,8 +12,8 @@ from pfn.models.targets import TargetModel
 from pfn.models.tracking import PAPER_KINDS
 from pfn.plots import draw
 from pfn.plots.drawings.curves import samples
-from pfn.plots.drawings.machines import sketch_hierarchy, sketch_machine
 from pfn.plots.drawings.marks import IMPLIED, INK
+from pfn.plots.drawings.state_diagrams import sketch_hierarchy, sketch_machine
 
 STATES = ["S1", "S2", "S3", "S4"]
 AROUND = [("S1", "S2"), ("S2", "S3"), ("S3", "S4"), ("S4", "S1")]
