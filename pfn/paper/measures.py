@@ -1,4 +1,4 @@
-"""What is measured on results in more than one experiment."""
+"""Measures of results that more than one experiment uses."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def stacked(*parts: tuple[int, str]) -> FloatArray:
 
 
 def order_of_columns(matrix: FloatArray, printed: FloatArray) -> npt.NDArray[np.intp]:
-    """Which columns of the matrix are nearest to the printed ones: `matrix[:, order]` is to be compared with them."""
+    """The order of columns nearest to the printed ones: `matrix[:, order]` is to be compared with them."""
     order: npt.NDArray[np.intp] = np.abs(matrix[:, :, None] - printed[:, None, :]).sum(axis=0).argmin(axis=0)
     return order
 
@@ -48,7 +48,7 @@ def is_walk(machine: StateMachine, x: FloatArray, *, tolerance: float = 0.01) ->
 
 
 def strongest_share(x: FloatArray) -> FloatArray:
-    """How much of each slice is in its strongest state."""
+    """The share of the strongest state in each slice."""
     share: FloatArray = x.max(axis=0) / x.sum(axis=0)
     return share
 
