@@ -165,7 +165,7 @@ def reproduce_command(
 ) -> None:
     """Run every experiment of the paper, or those named, and write a page about them.
 
-    The page is index.html in the folder; results.json beside it has the same as data.
+    The page is index.html in the folder; results.json beside it holds its content as data.
 
     \b
     Examples:
@@ -213,7 +213,7 @@ def reproduce_command(
 @main.command()
 @click.argument("thing")
 @click.option("--observed", multiple=True, help="A variable that is observed: not shaded. May be repeated.")
-@click.option("--slices", type=click.IntRange(1), help="Unroll so many time slices.")
+@click.option("--slices", type=click.IntRange(1), help="Number of time slices to unroll.")
 @click.option("--dot", is_flag=True, help="Print Graphviz DOT text instead of drawing.")
 @click.option("--out", type=FILE, help="A .svg, .png or .pdf file.  [default: THING.svg]")
 def draw(thing: str, observed: Sequence[str], slices: int | None, dot: bool, out: Path | None) -> None:

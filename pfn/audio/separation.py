@@ -102,12 +102,22 @@ def separate(
         of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken.
     drums
         Instruments without pitches; None: those on MIDI's channel of percussion, or of a single pitch throughout.
-    parts, components
-        Without a score, how many stems to make (2), and of how many learned components (24).
-    start, duration
-        The part to take, in seconds; duration None: to the end.
-    iterations, seed, progress
-        Of the learning.
+    parts
+        Number of stems without a score; None: 2.
+    components
+        Number of learned components without a score; None: 24, or `parts` if that is more.
+    sample_rate
+        Samples per second of samples given directly.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
+    iterations
+        Sweeps of learning.
+    seed
+        Seed of the random numbers.
+    progress
+        Show a bar; None: when standard error is a terminal.
     """
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
     least, samples = _slice(recording.rate) // 2, round(recording.seconds * recording.rate)

@@ -41,8 +41,10 @@ def spectrogram(
         Samples per second to work at; None: those of the file, or `sample_rate`.
     sample_rate
         Samples per second of samples given directly; None: they are at `rate` already.
-    start, duration
-        The part to take, in seconds; duration None: to the end.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
     window, hop
         The length of the window and the step from slice to slice, in samples.
     bins

@@ -108,8 +108,10 @@ def transcribe(
         Samples per second of samples given directly.
     model
         "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`, `load_drums`.
-    start, duration
-        The part to take, in seconds; duration None: to the end.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
     threshold
         Least strength of a note, relative to the typical strength of notes; None: that of the templates.
     progress

@@ -53,7 +53,7 @@ class RegularExpression:
     accepting: tuple[str, ...] = field(compare=False, repr=False)
     """The states in which a string may end."""
     accepts_empty: bool = field(compare=False, repr=False)
-    """Whether the empty string matches; it has no time slices, so no network can say so."""
+    """True if the empty string matches; it has no time slices, so no network can say so."""
     _emitted: tuple[str, ...] = field(compare=False, repr=False)
 
     def __init__(self, pattern: str, *, alphabet: Iterable[str] | None = None) -> None:
@@ -101,7 +101,7 @@ class RegularExpression:
         return matrix
 
     def matches(self, string: str) -> bool:
-        """Whether the whole string matches, by running the machine on it."""
+        """True if the whole string matches, by a run of the machine on it."""
         if not string:
             return self.accepts_empty
         following: dict[str, set[str]] = {state: set() for state in self.machine.states}

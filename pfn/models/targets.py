@@ -61,7 +61,7 @@ class TargetKind:
         return 1 if len(self.emission) > 1 else None
 
     def repeats(self, state: int) -> bool:
-        """Whether the target, if it lives on, goes back to its second state, where its position may change."""
+        """True if the target, should it live on, goes back to its second state, where its position may change."""
         return state == len(self.emission) - 1 > 0
 
 

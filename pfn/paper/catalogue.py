@@ -48,7 +48,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def named(names: Sequence[str]) -> tuple[Experiment, ...]:
-    """The experiments with these names, in the order of the paper; all without any."""
+    """Experiments by their names, in the order of the paper.
+
+    Parameters
+    ----------
+    names
+        Names of experiments; none: all.
+    """
     known = [experiment.name for experiment in EXPERIMENTS]
     for name in names:
         if name not in known:

@@ -78,7 +78,7 @@ class Runs(NamedTuple):
 
     @property
     def always(self) -> bool:
-        """Whether it was so in every run."""
+        """True if it was so in every run."""
         return self.successes == self.runs
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether our figure is accepted; NaN never is."""
+        """True if our figure is accepted; NaN never is."""
         if self.so is not None:
             return bool(self.so)
         if self.wanted is not None:

@@ -39,7 +39,7 @@ def worst_error(result: pfn.Result) -> float:
 
 
 def is_walk(machine: StateMachine, x: FloatArray, *, tolerance: float = 0.01) -> bool:
-    """Whether every slice is one state, all equally strong, and every step a transition of the machine."""
+    """True if every slice is one state, all equally strong, and every step a transition of the machine."""
     path, strengths = x.argmax(axis=0), x.max(axis=0)
     single = bool((strengths >= (1 - tolerance) * x.sum(axis=0)).all())
     equal = bool(np.ptp(strengths) <= tolerance * strengths.max())
@@ -67,5 +67,5 @@ def transitions_found(machine: StateMachine, W: FloatArray, *, tolerance: float 
 
 
 def all_found(machine: StateMachine, W: FloatArray) -> bool:
-    """Whether every transition of the machine is a column of a learned W, each up to its sum."""
+    """True if every transition of the machine is a column of a learned W, up to its sum."""
     return set(range(len(machine.transitions))) <= set(transitions_found(machine, W))

@@ -294,7 +294,7 @@ def beginning(result: pfn.Result, slices: int = 10) -> pfn.Result:
 
 
 def exact(result: pfn.Result) -> bool:
-    """Whether the RMSE is below 1e-4."""
+    """True if the RMSE is below 1e-4."""
     return result.rmse["eq1"] < 1e-4
 
 

@@ -22,7 +22,7 @@ U = stacked((11, "3 10 10 5 6 9 9 7 11 8 1 2 4"), (5, "4 1 3 2 4 1 3 2 5 5 5 5 5
 
 
 def first_nine_slices_right(result: pfn.Result) -> bool:
-    """Whether both levels are the one possible path up to slice 9."""
+    """True if both levels are the one possible path up to slice 9."""
     return all(np.allclose(result[x][:, :9], observed(*path), atol=0.01) for x, path in PATHS.items())
 
 

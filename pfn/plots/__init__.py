@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pfn.plots.drawings.dot import dot
     from pfn.plots.drawings.draw import draw
     from pfn.plots.images.convergence import convergence
-    from pfn.plots.images.equations import equation
+    from pfn.plots.images.equation_pictures import equation
     from pfn.plots.images.films import Film, film
     from pfn.plots.images.heatmaps import before_and_after, image, stack
     from pfn.plots.images.sound import piano_roll, spectrogram
@@ -23,7 +23,7 @@ _FILES = {
     "pfn.plots.drawings.dot": ("dot",),
     "pfn.plots.drawings.draw": ("draw",),
     "pfn.plots.images.convergence": ("convergence",),
-    "pfn.plots.images.equations": ("equation",),
+    "pfn.plots.images.equation_pictures": ("equation",),
     "pfn.plots.images.films": ("Film", "film"),
     "pfn.plots.images.heatmaps": ("before_and_after", "image", "stack"),
     "pfn.plots.images.sound": ("piano_roll", "spectrogram"),

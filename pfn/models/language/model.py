@@ -242,7 +242,7 @@ class FeatureDiagnosis(NamedTuple):
 
     @property
     def collapsed(self) -> bool:
-        """Whether the features say nothing about the words."""
+        """True if the features say nothing about the words."""
         return self.information < COLLAPSED_BELOW
 
     def __str__(self) -> str:

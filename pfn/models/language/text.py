@@ -26,6 +26,13 @@ def word_tokens(text: str) -> list[str]:
     A word is a run of letters with single apostrophes inside; a number is a run of digits; every other character
     that is not space stands for itself. Line ends are not tokens.
 
+    Parameters
+    ----------
+    text
+        The text.
+
+    Examples
+    --------
     >>> word_tokens("We'll have corn at our own price. Is't a verdict?")
     ["we'll", 'have', 'corn', 'at', 'our', 'own', 'price', '.', "is't", 'a', 'verdict', '?']
     """
@@ -35,6 +42,13 @@ def word_tokens(text: str) -> list[str]:
 def character_tokens(text: str) -> list[str]:
     """The characters of a text as they are, spaces and line ends included.
 
+    Parameters
+    ----------
+    text
+        The text.
+
+    Examples
+    --------
     >>> character_tokens("To be")
     ['T', 'o', ' ', 'b', 'e']
     """

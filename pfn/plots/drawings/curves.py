@@ -9,8 +9,8 @@ from matplotlib.bezier import BezierSegment, NonIntersectingPathException, split
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
 
+# The control points of a curve, (3 n + 1, 2) for n pieces, or other points (points, 2).
 Points = npt.NDArray[np.float64]
-"""The control points of a curve, (3 n + 1, 2) for n pieces, or other points one below the other."""
 
 # Points that a piece of a curve is judged by: even across a large drawing closer together than a node is wide.
 SAMPLES = 80
@@ -36,7 +36,7 @@ class Oval(NamedTuple):
         return np.array([self.x, self.y])
 
     def overlaps(self, other: "Oval") -> bool:
-        """Whether the rectangles around two ovals overlap."""
+        """True if the rectangles around two ovals overlap."""
         return (
             abs(self.x - other.x) < self.half_width + other.half_width
             and abs(self.y - other.y) < self.half_height + other.half_height

@@ -144,7 +144,7 @@ def _sketch_level(groups: Sequence[Group], full: StateMachine, above: Mapping[st
 
 
 def reads_in_a_line(machine: StateMachine) -> bool:
-    """Whether the states go in a line: few of them, no off state, and a start state or no way back."""
+    """True if the states go in a line: they are few, none is off, and there is a start state or no way back."""
     steps = nx.DiGraph([pair for pair in machine.transitions if pair[0] != pair[1]])
     directed = bool(machine.start) or nx.is_directed_acyclic_graph(steps)
     return directed and machine.off is None and len(machine.states) <= LONGEST_LINE

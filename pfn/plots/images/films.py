@@ -16,7 +16,7 @@ from pfn.errors import FileError, OptionError
 from pfn.files import write_whole
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.plots.images.heatmaps import HIDDEN, Look, colours, given_values, listed, ticks
-from pfn.plots.images.matrices import NamedMatrix, matrix_of, named_matrix
+from pfn.plots.images.named_matrices import NamedMatrix, matrix_of, named_matrix
 from pfn.plots.pages import rendered
 from pfn.solve import Exact, Result, infer
 from pfn.solve import learn as learn_parameters

@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 
 from pfn.errors import OptionError
 from pfn.network import Parameter, Variable
-from pfn.plots.images.matrices import NamedMatrix, as_result, matrix_of, with_labels
+from pfn.plots.images.named_matrices import NamedMatrix, as_result, matrix_of, with_labels
 from pfn.plots.notation import plain
 from pfn.plots.pictures import Picture, picture_and_axes, picture_or
 from pfn.solve import Result

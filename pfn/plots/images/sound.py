@@ -15,7 +15,7 @@ from pfn.audio.notes import checked_notes
 from pfn.audio.sounds import check_part
 from pfn.errors import DataError, OptionError
 from pfn.plots.images.heatmaps import Look, add_scale_bar, colours
-from pfn.plots.images.matrices import checked_matrix
+from pfn.plots.images.named_matrices import checked_matrix
 from pfn.plots.pictures import Picture, picture_and_axes
 from pfn.solve.checks import check_count, check_positive
 

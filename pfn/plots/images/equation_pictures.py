@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from pfn.errors import OptionError
 from pfn.network import Factorization, Slice, Term, Window
 from pfn.plots.images.heatmaps import CELL, Look, add_scale_bar, label_entries, show
-from pfn.plots.images.matrices import NamedMatrix, as_result, matrix_of
+from pfn.plots.images.named_matrices import NamedMatrix, as_result, matrix_of
 from pfn.plots.notation import symbol
 from pfn.plots.pictures import Picture, picture_or
 from pfn.solve import Result

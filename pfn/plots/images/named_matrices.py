@@ -21,7 +21,7 @@ class NamedMatrix(NamedTuple):
     values: np.ndarray
     labels: tuple[str, ...] | None = None
     timed: bool = False
-    """Whether the columns are time slices."""
+    """True if the columns are time slices."""
     below: str = ""
     """Index below the name: t for a variable, which has one column for every t."""
 
