@@ -1,4 +1,4 @@
-"""Section 6: the hierarchy over a spectrogram. The full runs of FINDINGS are in benchmarks/section6.py."""
+"""Section 6: the hierarchy over a spectrogram. Full runs on a recording are in benchmarks/section6.py."""
 
 from pathlib import Path
 
