@@ -148,7 +148,11 @@ def separate(
         return _by_score(recording, score, struck, options)
     if drums is not None:
         raise OptionError("drums says which instruments of a score have no pitches: give notes too, or leave it out.")
-    parts = PARTS if parts is None else parts
+    return _blind(recording, PARTS if parts is None else parts, components, options)
+
+
+def _blind(recording: Recording, parts: int, components: int | None, options: Mapping[str, Any]) -> Separation:
+    """Components learned on the whole, in groups of similar colour."""
     check_count(parts, "parts", 2)
     count = max(COMPONENTS, parts) if components is None else components
     check_count(count, "components", parts)

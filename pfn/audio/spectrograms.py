@@ -74,23 +74,7 @@ def spectrogram(
             raise OptionError(f"bins must be at most window // 2 + 1 = {window // 2 + 1}, found {bins}.")
     if peak is not None:
         check_positive(peak, "peak")
-    if isinstance(sound, str | PathLike):
-        if sample_rate is not None:
-            raise OptionError(f"{sound}: a file says its own sample_rate, found {sample_rate}. Leave it out.")
-        taken = read_sound(sound, rate=rate, start=start, duration=duration)
-    else:
-        own = rate if sample_rate is None else sample_rate
-        if own is None:
-            raise OptionError(
-                "rate must be given with samples: say how many of them make a second, such as rate=16000."
-            )
-        check_positive(own, "rate" if sample_rate is None else "sample_rate")
-        taken = Sound(mixed_down(checked_samples(sound, "samples")), own)
-        taken = taken if rate is None else resampled(taken, rate)
-        check_part(start, duration)
-        begin = round(start * taken.rate)
-        end = None if duration is None else begin + round(duration * taken.rate)
-        taken = taken._replace(samples=taken.samples[begin:end])
+    taken = _taken(sound, rate, sample_rate, start, duration)
     least = (window + 1) // 2
     if len(taken.samples) < least:
         what = str(sound) if isinstance(sound, str | PathLike) else "samples"
@@ -103,6 +87,24 @@ def spectrogram(
     silent = largest < np.finfo(float).tiny  # which no factor makes loud
     scale = 1.0 if peak is None or silent else peak / largest
     return Spectrogram(_read_only(stft * scale), taken.rate, window, hop, len(taken.samples), scale)
+
+
+def _taken(sound: Any, rate: float | None, sample_rate: float | None, start: float, duration: float | None) -> Sound:
+    """The part of a file or of samples that is asked for, at the rate to work at, in one channel."""
+    if isinstance(sound, str | PathLike):
+        if sample_rate is not None:
+            raise OptionError(f"{sound}: a file says its own sample_rate, found {sample_rate}. Leave it out.")
+        return read_sound(sound, rate=rate, start=start, duration=duration)
+    own = rate if sample_rate is None else sample_rate
+    if own is None:
+        raise OptionError("rate must be given with samples: say how many of them make a second, such as rate=16000.")
+    check_positive(own, "rate" if sample_rate is None else "sample_rate")
+    taken = Sound(mixed_down(checked_samples(sound, "samples")), own)
+    taken = taken if rate is None else resampled(taken, rate)
+    check_part(start, duration)
+    begin = round(start * taken.rate)
+    end = None if duration is None else begin + round(duration * taken.rate)
+    return taken._replace(samples=taken.samples[begin:end])
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -53,19 +53,7 @@ def machine_from(
     """
     if not 0.5 < threshold <= 1:
         raise OptionError(f"machine_from: threshold must lie above 0.5 and up to 1, found {threshold}. Try 0.8.")
-    given: Any = W
-    basis = np.asarray(given.toarray() if scipy.sparse.issparse(W) else W, dtype=float)
-    if basis.ndim != 2 or basis.shape[0] == 0 or basis.shape[0] % 2:
-        raise DataError(
-            "machine_from: W must have twice as many rows as there are states and a column per transition, "
-            f"found shape {basis.shape}. Pass the learned W of [x[t], x[t + 1]] = W h[t]."
-        )
-    if not (np.isfinite(basis).all() and (basis >= 0).all()):
-        row, column = np.argwhere(~(np.isfinite(basis) & (basis >= 0)))[0]
-        raise DataError(
-            f"machine_from: W must be finite and not negative, found {basis[row, column]} in row {row}, "
-            f"column {column}. Pass a learned W."
-        )
+    basis = _checked_basis(W)
     names = _checked_states(states, basis.shape[0] // 2)
     sums = basis.sum(axis=0)
     kept = [column for column in range(basis.shape[1]) if sums[column] > FADED * sums.max()]
@@ -93,6 +81,23 @@ def machine_from(
             f"off={off!r} is also one of the states {listed(names)}. Give it another name with off=."
         )
     return StateMachine(names, pairs, off=off if reaches_off else None)
+
+
+def _checked_basis(W: Any) -> FloatArray:
+    """W as a dense array; refuse an odd number of rows, and entries that are negative or no numbers."""
+    basis = np.asarray(W.toarray() if scipy.sparse.issparse(W) else W, dtype=float)
+    if basis.ndim != 2 or basis.shape[0] == 0 or basis.shape[0] % 2:
+        raise DataError(
+            "machine_from: W must have twice as many rows as there are states and a column per transition, "
+            f"found shape {basis.shape}. Pass the learned W of [x[t], x[t + 1]] = W h[t]."
+        )
+    if not (np.isfinite(basis).all() and (basis >= 0).all()):
+        row, column = np.argwhere(~(np.isfinite(basis) & (basis >= 0)))[0]
+        raise DataError(
+            f"machine_from: W must be finite and not negative, found {basis[row, column]} in row {row}, "
+            f"column {column}. Pass a learned W."
+        )
+    return basis
 
 
 def _checked_states(states: Sequence[str] | None, size: int) -> tuple[str, ...]:

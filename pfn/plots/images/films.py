@@ -173,8 +173,8 @@ def film(
             )
         items.append(found)
     seen = _Camera(items, wanted_sweeps(every, iterations), sequence, options.get("callback"))
-    ask = learn_parameters if learn else infer
-    result = ask(network, data, iterations=iterations, **{**options, "callback": seen})
+    run = learn_parameters if learn else infer
+    result = run(network, data, iterations=iterations, **{**options, "callback": seen})
     seen.keep(result.iterations, result)
 
     # In front of the frames of each item, its given values.
