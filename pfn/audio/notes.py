@@ -127,6 +127,7 @@ def _table(path: Path) -> list[Note]:
 
 
 def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
+    """The note of a row of a table."""
     try:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
         return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
@@ -240,6 +241,7 @@ def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool 
 
 
 def _mido() -> Any:
+    """The package mido, or an error that says how to install it."""
     try:
         import mido
     except ImportError as error:

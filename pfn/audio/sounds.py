@@ -213,6 +213,7 @@ def file_names(names: Iterable[str]) -> list[str]:
 
 
 def _soundfile() -> Any:
+    """The package soundfile, or an error that says how to install it."""
     try:
         import soundfile
     except (ImportError, OSError) as error:  # OSError: the C library behind it is missing

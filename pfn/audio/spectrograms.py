@@ -159,6 +159,7 @@ class Spectrogram:
         return sound
 
     def _checked(self, magnitude: Any) -> np.ndarray:
+        """Magnitudes as an array; refuse other shapes, and negative or infinite entries."""
         array = np.asarray(magnitude)
         if array.shape != self.stft.shape or array.dtype.kind not in "iuf":
             raise DataError(

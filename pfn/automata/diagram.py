@@ -92,6 +92,7 @@ def role_and_targets(diagram: Diagram, name: str) -> tuple[str, str]:
 
 
 def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
+    """The states without the off state; refuse missing, repeated and impossible names."""
     if isinstance(states, str):
         raise DeclarationError(
             f"StateMachine: states must be a list of names, found the string {states!r}. Write "
@@ -125,6 +126,7 @@ def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
 
 
 def _check_transitions(diagram: Diagram) -> None:
+    """Refuse transitions between unknown states, and from off to off."""
     known = set(diagram.names)
     for number, pair in enumerate(diagram.transitions, start=1):
         for name in pair:
@@ -142,6 +144,7 @@ def _check_transitions(diagram: Diagram) -> None:
 
 
 def _check_labels(diagram: Diagram) -> None:
+    """Refuse labels that are missing or repeated."""
     labels, pairs = diagram.transition_labels, diagram.transitions
     if len(labels) != len(pairs):
         raise DeclarationError(
@@ -160,6 +163,7 @@ def _check_labels(diagram: Diagram) -> None:
 
 
 def _check_roles(diagram: Diagram) -> None:
+    """Refuse start and end states that are unknown or repeated."""
     for role, names in (("start", diagram.start), ("end", () if diagram.end is None else (diagram.end,))):
         for name in names:
             if name not in diagram.names:

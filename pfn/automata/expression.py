@@ -282,6 +282,7 @@ def _repeated(tree: Repeat, positions: Positions) -> Fragment:
 
 
 def _link(lasts: tuple[int, ...], firsts: tuple[int, ...], positions: Positions) -> None:
+    """Let each of the first positions follow each of the last ones."""
     for pair in product(lasts, firsts):
         if pair not in positions.follows:
             positions.follows[pair] = None
@@ -290,6 +291,7 @@ def _link(lasts: tuple[int, ...], firsts: tuple[int, ...], positions: Positions)
 
 
 def _check_size(what: str, found: int, most: int) -> None:
+    """Refuse a pattern that has grown too large."""
     if found > most:
         raise DeclarationError(
             f"RegularExpression: a pattern may have up to {most} {what}, found more. Lower its counts, or "

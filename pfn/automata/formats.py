@@ -84,6 +84,7 @@ def write_dot(diagram: Diagram) -> str:
 
 
 def _quoted(name: str) -> str:
+    """A name in quotation marks; refuse a backslash, which DOT would not give back."""
     if "\\" in name:
         raise DeclarationError(
             f"StateMachine.dot: DOT cannot hold the backslash in the name {name!r} faithfully. Rename it."
@@ -157,6 +158,7 @@ class _Reader:
     defaults: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> None:
+        """Read a whole digraph."""
         if self._at_keyword("strict"):
             self.strict = True
             self.place += 1
@@ -193,6 +195,7 @@ class _Reader:
         return found
 
     def _statement(self) -> None:
+        """Read a statement: default attributes, a node, or a chain of edges."""
         if self._at("{") or self._at_keyword("subgraph"):
             raise self._subgraph()
         if self._at_keyword("graph", "node", "edge"):
@@ -221,6 +224,7 @@ class _Reader:
         self.edges += [_Edge(source, target, attributes) for source, target in pairwise(chain)]
 
     def _attributes(self) -> dict[str, str]:
+        """Read lists of attributes in brackets, if there are any."""
         attributes = {}
         while self._take("["):
             while not self._take("]"):
@@ -233,6 +237,7 @@ class _Reader:
         return attributes
 
     def _name(self) -> str:
+        """Read a name."""
         if self._at("{") or self._at_keyword("subgraph"):
             raise self._subgraph()
         if self._at_keyword("graph", "node", "edge", "digraph", "strict"):

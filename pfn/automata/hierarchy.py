@@ -284,6 +284,7 @@ def _refinements(member: StateMachine | Hierarchy) -> dict[str, StateMachine | H
 
 
 def _check_declaration(upper: StateMachine, refinements: Mapping[str, StateMachine | Hierarchy]) -> None:
+    """Refuse an upper machine or refinements of the wrong kind, and states that cannot refine."""
     if not isinstance(upper, StateMachine):
         raise DeclarationError(
             f"Hierarchy: upper must be a StateMachine, found {type(upper).__name__}. For three levels, make "

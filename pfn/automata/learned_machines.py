@@ -101,6 +101,7 @@ def _checked_basis(W: Any) -> FloatArray:
 
 
 def _checked_states(states: Sequence[str] | None, size: int) -> tuple[str, ...]:
+    """The names of the states, S1, S2, … without any."""
     if states is None:
         return tuple(f"S{number}" for number in range(1, size + 1))
     if len(states) != size:

@@ -86,6 +86,7 @@ class StateMachine:
     def _from_diagram(
         cls, drawn: Diagram, off: str | None, start: str | Iterable[str], end: str | None
     ) -> StateMachine:
+        """The machine of a diagram, with other roles where they are given."""
         return cls(
             drawn.names,
             drawn.transitions,

@@ -170,7 +170,7 @@ def _reached(active: BoolArray, steps: list[tuple[int | None, int | None, bool]]
 def _arcs(model: TargetModel, active: BoolArray) -> Arcs:
     """Arcs from active pairs to those of the next slice, for births and for deaths."""
     off = int(active.sum())
-    numbers = np.full(active.shape, -1)
+    numbers = np.full(active.shape, -1)  # of the active pairs; −1 elsewhere, where no arc begins or ends
     numbers[active] = np.arange(off)
     first, last = numbers[..., 0], numbers[..., -1]
     ways = [(np.full_like(first, off), first), (last, np.full_like(last, off))]

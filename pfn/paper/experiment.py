@@ -149,6 +149,7 @@ class Check:
 
     @property
     def _range(self) -> tuple[float, float]:
+        """The least and the most that is accepted."""
         if isinstance(self.ours, Runs) and self.least is None and self.most is None:
             return self.ours.runs, self.ours.runs
         least, most = -inf if self.least is None else self.least, inf if self.most is None else self.most

@@ -87,6 +87,7 @@ def reproduce(
 
 
 def _run(chosen: Sequence[Experiment], setting: Setting, jobs: int) -> Iterator[Report]:
+    """Reports as they come, from several processes if there are several jobs."""
     if min(jobs, len(chosen)) == 1:
         return (report(experiment, setting) for experiment in chosen)
     run: Iterator[Report] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
@@ -102,6 +103,7 @@ def _by_name(name: str, setting: Setting) -> Report:
 
 
 def _write(folder: Path, reports: Sequence[Report], setting: Setting) -> None:
+    """Write results, figures and page, without figures of earlier runs of these experiments."""
     results = {
         "pfn": version("positive-factor-networks"),
         "quick": setting.quick,

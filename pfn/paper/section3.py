@@ -112,7 +112,7 @@ def superposition(setting: Setting) -> Findings:
 
 
 def predicted(setting: Setting, known: str, truth: str, *, apart: float, error: float) -> Findings:
-    """All states from the one that is known, to be right to so much and at such an RMSE after 500 iterations."""
+    """All states from the known one, after 500 iterations: `apart` from the truth and an RMSE of `error` at most."""
     network, X, wanted = (
         transition_network(DETERMINISTIC),
         observed(DETERMINISTIC, known),

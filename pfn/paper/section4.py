@@ -27,7 +27,7 @@ def first_nine_slices_right(result: pfn.Result) -> bool:
 
 
 def last_slice(result: pfn.Result) -> FloatArray:
-    """In slice 10: how much stays in (de)+, and how much has come to the end."""
+    """Shares in slice 10: of staying in (de)+, and of having come to the end."""
     found: FloatArray = result["x2"][[4, 5], 9]
     return found
 

@@ -56,6 +56,7 @@ class Picture(Figure):
         return self._bytes("png", dpi)
 
     def _bytes(self, kind: str, dpi: float) -> bytes:
+        """The picture as the content of a file, without dates or random names."""
         content = BytesIO()
         with mpl.rc_context({"svg.hashsalt": "pfn"}):  # else names inside SVG files are hashed with a random number
             self.savefig(content, format=kind, dpi=dpi, metadata=METADATA[kind])

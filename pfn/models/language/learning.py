@@ -90,6 +90,7 @@ def chain_data(tokens: Sequence[str], vocabulary: Vocabulary, lags: int = 1) -> 
 
 
 def _chain_data(sequences: WordSequences, size: int) -> ChainData:
+    """One-hot words and counts of distinct sequences, by the names of a `language_chain`."""
     *contexts, following = sequences.words
     names = lag_names(len(contexts))
     observed = {lag.word: one_hot(words, size) for lag, words in zip(names, reversed(contexts), strict=True)}
@@ -357,7 +358,7 @@ class Stopping:
         self._best: LanguageModel | None = None
 
     def rests(self, model: LanguageModel) -> bool:
-        """Take one more model; whether the perplexity has not got better for some sweeps."""
+        """Take one more model; true once the perplexity has not got better for `patience` sweeps."""
         perplexity, mix = best_mix(model, self._watched)
         if self._best is None or perplexity < min(self._history):
             self._best = replace(model, mix=mix)

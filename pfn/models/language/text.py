@@ -148,6 +148,7 @@ class Vocabulary:
 
 
 def _as_tokens(tokens: Iterable[str]) -> Iterable[str]:
+    """The tokens; refuse a text that was not taken apart."""
     if isinstance(tokens, str):
         raise pfn.DataError(
             f"expected a list of tokens, found the text {tokens[:20]!r}. "

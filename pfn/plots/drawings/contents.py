@@ -105,6 +105,7 @@ def scheme(network: Network, observed: Iterable[Variable | str], slices: int | N
 
 
 def _arc(network: Network, graph: nx.MultiDiGraph, edge: tuple[Any, Any, dict[str, Any]], *, folded: bool) -> SchemeArc:
+    """An arc of the graph with its symbol, its lag in words, and its dash marks."""
     parent, child, data = edge
     several = max(dashes for _, _, dashes in graph.in_edges(child, data="dashes")) > 1
     equation = next(e for e in network.factorizations if e.name == data["equation"])

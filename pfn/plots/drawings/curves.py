@@ -116,6 +116,8 @@ def trimmed(curve: Points, start: Oval, end: Oval) -> Points:
 
 
 def _outside(piece: Points, shape: Oval) -> Points:
+    """The part of a piece after it leaves the shape in which it begins."""
+
     def inside(point: Any) -> bool:
         return bool(shape.clearance(point) < 0)
 

@@ -109,6 +109,7 @@ def draw(
 
 
 def _draw_box(axes: Axes, box: BoxMark) -> None:
+    """A rounded box, with its text in the lower right corner."""
     corner, width, height = (box.left, box.bottom), box.right - box.left, box.top - box.bottom
     rounded = "round,pad=0,rounding_size=6"
     look: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.4", "linewidth": 0.9}
@@ -118,6 +119,7 @@ def _draw_box(axes: Axes, box: BoxMark) -> None:
 
 
 def _draw_line(axes: Axes, line: LineMark) -> None:
+    """A curve with its arrowhead and dash marks."""
     curve = line.curve
     codes = [Path.MOVETO] + [Path.CURVE4] * (len(curve) - 1)
     look: dict[str, Any] = {"edgecolor": line.colour, "linewidth": 0.9, "capstyle": "butt"}
@@ -145,6 +147,7 @@ def _draw_label(axes: Axes, line: LineMark) -> None:
 
 
 def _draw_node(axes: Axes, node: NodeMark) -> None:
+    """The outline of a node, twice if it is doubled, and its text."""
     shape, half_circle = node.shape, Path.arc(-90, 90)
     codes = np.asarray(half_circle.codes)
     style = DASHES if node.outline == "dashed" else node.outline

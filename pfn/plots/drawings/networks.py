@@ -195,6 +195,7 @@ def with_clear_marks(lines: Sequence[LineMark]) -> list[LineMark]:
     marks: Points = np.empty((0, 2))
 
     def is_clear(points: Points, number: int) -> bool:
+        """True if points touch no line but that with the number, no text and no mark."""
         near = np.concatenate(tree.query_ball_point(points, MARK_CLEARANCE)).astype(int)
         on_text = (np.abs(points[:, None] - centres) < halves).all(axis=-1).any()
         to_marks = np.linalg.norm(points[:, None] - marks, axis=-1).min(initial=np.inf)

@@ -143,6 +143,7 @@ def _slice_values(
 
 
 def _draw_children(ax: Axes, chosen: Factorization, values: np.ndarray, look: Look) -> None:
+    """The stacked children."""
     drawn = show(ax, NamedMatrix("", values, _stacked_labels(chosen)), look)
     _divide(ax, chosen, look)
     names = [_symbol(child) for child in chosen.children]
@@ -152,6 +153,7 @@ def _draw_children(ax: Axes, chosen: Factorization, values: np.ndarray, look: Lo
 
 
 def _draw_parameter(ax: Axes, chosen: Factorization, term: Term, W: NamedMatrix, look: Look) -> None:
+    """A parameter, its columns labelled by the parents' components where there is room."""
     drawn = show(ax, W._replace(labels=_stacked_labels(chosen)), look)
     _divide(ax, chosen, look)
     labels = term.slice.variable.labels

@@ -225,6 +225,7 @@ class _Camera:
         return None if self.callback is None else self.callback(iteration, values)
 
     def keep(self, sweeps: int, values: Any) -> None:
+        """Keep the values after a number of sweeps."""
         if sweeps not in self.frames:
             now = [named_matrix(values[item.name], item, self.sequence) for item in self.items]
             before = self.frames[max(self.frames)] or now
@@ -283,6 +284,7 @@ def film_page(recording: FilmFrames, look: Look) -> str:
 
 
 def _track(frames: Sequence[NamedMatrix], look: Look, widest: int) -> Track:
+    """The images of one variable, pooled where they have more entries than a screen has pixels."""
     rows, columns = frames[0].values.shape
     steps = -(-rows // MOST_ROWS), -(-columns // MOST_COLUMNS)
     pixels = np.stack([pooled(frame.values, *steps) for frame in frames])
@@ -326,6 +328,7 @@ def packed(frames: np.ndarray) -> str:
 
 
 def _ticks(count: int, most: int, labels: Sequence[str] | None, look: Look) -> list[Tick]:
+    """Labels of entries, with their places."""
     numbers = ticks(count, most, look.first)
     texts = [str(number) if labels is None else labels[number - look.first] for number in numbers]
     places = [100 * (number - look.first + 0.5) / count for number in numbers]

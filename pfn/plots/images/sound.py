@@ -221,6 +221,7 @@ def _columns(found: Transcription, name: str, span: tuple[float, float]) -> np.n
 
 
 def _draw_notes(axes: Axes, found: Transcription, notes: Iterable[Note], *, filled: bool) -> None:
+    """Notes as boxes: filled if they were found, outlines if they are the true ones."""
     half = FOUND_HALF if filled else TRUE_HALF
     places = {pitch: place for place, pitch in enumerate(found.pitches)} if found.drums else None
     boxes = [
