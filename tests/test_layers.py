@@ -23,8 +23,7 @@ DOORS = {  # what a room may import; it may also use what those rooms may import
     "audio": "models",
     "plots": "audio",
     "paper": "plots",
-    "cli_audio": "plots",
-    "cli": "paper cli_audio",
+    "cli": "paper",
     "__main__": "cli",
     "pfn": "solve",  # the public API itself, for rooms that are built on it
 }

@@ -35,7 +35,7 @@ def one_walk(seed):
     ids=["8", "6", "mixed 8", "mixed 6"],
 )
 def test_one_run_finds_all_transitions(columns, data):
-    """FINDINGS: 17 of 20 with R = 8 and 7 of 20 with R = 6 from random starts; here all (benchmarks/convergence.py)."""
+    """From random starts 17 of 20 runs do with R = 8 and 7 of 20 with R = 6; here all (benchmarks/convergence.py)."""
     for seed in range(4):
         result = pfn.learn(unknown(columns, "subcolumns"), {"x": data(seed)}, seed=seed, iterations=250)
         assert learned_moves(result["W"])[0] == 6

@@ -20,7 +20,7 @@ def ask(network, data, **options):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tracking(dtype):
-    """FINDINGS: 1e-4 in 204 sweeps, 230 at worst, from random starts; here the start is zero."""
+    """From random starts 1e-4 takes 204 sweeps, 230 at worst; here the start is zero."""
     result = ask(TRACKING, {"x1": SCENE["x1"]}, tolerance=1e-4, dtype=dtype)
     assert result.iterations <= 230
     assert result["x4"].dtype == dtype

@@ -247,7 +247,7 @@ def test_the_equation_that_overflows_is_named() -> None:
 
 
 def test_columns_that_fade_do_not_end_in_nan() -> None:
-    """Under "balanced" an unused column shrinks until it is gone (FINDINGS, choice 3)."""
+    """Under "balanced" an unused column shrinks until it is gone."""
     x, h = pfn.Variable("x", 4), pfn.Variable("h", 8)
     W = pfn.Parameter("W", shape=(8, 8))
     network = pfn.Network(pfn.Factorization([x[pfn.t], x[pfn.t + 1]], W @ h[pfn.t], normalize="balanced"))
