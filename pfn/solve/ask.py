@@ -55,6 +55,8 @@ def infer(
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
     lists of such arrays, one per sequence; variables that are not in it are hidden. `method` is a name or an object
     with its options, such as `pfn.Propagate(…)`; docs/methods.md lists those of all methods, each with its default.
+    A run ends when nothing moves any more (`stall`), and a `pfn.NotSettledWarning` says where that has not come within
+    the sweeps that are the default of `iterations`.
 
     >>> import numpy as np
     >>> import pfn
