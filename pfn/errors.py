@@ -30,6 +30,10 @@ class NoExactSolution(PfnError):
     """The equations cannot hold exactly with these observations."""
 
 
+class NotSettledWarning(UserWarning):
+    """A run whose sweeps ran out while its divergence still fell: its values may be far from where they would end."""
+
+
 class NumericalError(PfnError):
     """A run whose values became infinite or undefined."""
 

@@ -23,12 +23,12 @@ DOORS = {  # what a room may import; it may also use what those rooms may import
     "audio": "models",
     "plots": "audio",
     "paper": "plots",
-    "cli_audio": "plots",
-    "cli": "paper cli_audio",
+    "cli": "paper",
     "__main__": "cli",
     "pfn": "solve",  # the public API itself, for rooms that are built on it
 }
 EXTRAS = {"clarabel", "jax", "jinja2", "librosa", "matplotlib", "mido", "pretty_midi", "sklearn", "soundfile", "soxr"}
+TABLES = {"pandas", "polars", "xarray"}  # libraries whose tables are taken and never imported
 
 
 def name_of(path):
@@ -76,6 +76,11 @@ def test_only_extras_are_imported_inside_functions(module):
     assert {name.split(".")[0] for function in functions for name in imports(function)} <= EXTRAS
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_libraries_of_tables_are_imported_nowhere(module):
+    assert not {name.split(".")[0] for name in imports(MODULES[module])} & TABLES
+
+
 def test_no_module_is_called_utils():
     assert not [module for module in MODULES if module.split(".")[-1] in {"utils", "util", "helpers", "misc"}]
 
@@ -83,8 +88,8 @@ def test_no_module_is_called_utils():
 @pytest.mark.parametrize(
     ("touch", "unwanted"),
     [
-        ("", EXTRAS | {"networkx", "rich", "scipy"}),
-        ("[getattr(pfn, name) for name in pfn.__all__]", EXTRAS),
+        ("", EXTRAS | TABLES | {"networkx", "rich", "scipy"}),
+        ("[getattr(pfn, name) for name in pfn.__all__]", EXTRAS | TABLES),
         ("import pfn.cli", EXTRAS | {"networkx", "numpy", "scipy"}),
     ],
     ids=["import pfn", "every public name", "pfn --help"],

@@ -41,7 +41,11 @@ class Memory:
         return Memory(self.batches + 1, blended, fixed)
 
     def check(self, parameters: Mapping[str, Any]) -> None:
-        """Refuse, with a ValueError, statistics that are not those of these parameters."""
+        """Refuse, with a ValueError, statistics that are not those of these parameters; no batch leaves none."""
+        if self.batches < 0 or (self.batches == 0) != (not self.sums):
+            raise ValueError(f"statistics of {', '.join(self.sums) or 'nothing'} after {self.batches} batches")
+        if not self.batches:
+            return
         if self.sums.keys() != parameters.keys():
             raise ValueError(f"statistics of {', '.join(self.sums)}")
         for name, matrix in parameters.items():

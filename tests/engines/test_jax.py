@@ -85,9 +85,10 @@ def test_errors_after_some_sweeps_only(draw: Callable[[int], networks.RandomProb
 def test_rows_that_are_wide(acceleration: Any) -> None:
     """Of more than 64 KiB, and with padding: errors are added up in another way."""
     X = np.random.default_rng(1).random((3, 9001))
-    network, weights = networks.hierarchy(3, (2,), 2, (1,)), {"eq1": np.linspace(0, 2, 9001)}
     method = pfn.Propagate(start="random", acceleration=acceleration)
-    both(pfn.learn, network, {"x1": X}, iterations=12, method=method, weights=weights)
+    for lags, weights in ((1, np.linspace(0, 2, 9001)), (2, np.full(9001, 1.5))):
+        network = networks.hierarchy(3, (2,), lags, (1,))
+        both(pfn.learn, network, {"x1": X}, iterations=12, method=method, weights={"eq1": weights})
 
 
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
