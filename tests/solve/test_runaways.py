@@ -46,7 +46,7 @@ def largest_hidden(X: Array, result: pfn.Result) -> float:
 def test_too_many_components(seed: int, method: Any) -> None:
     X = like_digits(seed)
     with pytest.warns(pfn.RunawayWarning) as caught:
-        result = pfn.learn(factorization(16), {"x": X}, method=method)
+        result = pfn.learn(factorization(16), {"x": X}, method=method, iterations=1000)
     largest = largest_hidden(X, result)
     component, column = np.unravel_index(np.argmax(result["x"]), X.shape)
     assert largest > 20 * LARGEST
@@ -72,7 +72,7 @@ def test_the_ways_out() -> None:
 def test_place_in_sequences() -> None:
     X = like_digits()
     with pytest.warns(pfn.RunawayWarning, match=r"component \d+, column \d+ of sequence [01] became") as caught:
-        result = pfn.learn(factorization(16), {"x": [X[:, :100], X[:, 100:]]})
+        result = pfn.learn(factorization(16), {"x": [X[:, :100], X[:, 100:]]}, iterations=1000)
     largest = [array.max() for array in result["x"]]
     sequence = int(np.argmax(largest))
     component, column = np.unravel_index(np.argmax(result["x"][sequence]), (64, 100))
