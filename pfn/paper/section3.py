@@ -6,7 +6,7 @@ import pfn
 from pfn import plots
 from pfn.models import transition_network
 from pfn.paper.experiment import Check, Findings, Runs, Setting, Shown, Spread, experiment
-from pfn.paper.measures import observed, stacked
+from pfn.paper.measures import observed, rmse_of_all, stacked
 from pfn.paper.originals import DETERMINISTIC, NONDETERMINISTIC
 
 TURNS = "S1 S2 S3 S4 S1 S2 S3 S4 S1 S2"
@@ -100,7 +100,7 @@ def predicted(setting: Setting, known: str, truth: str, *, apart: float, error: 
     yield Shown("The factorization after 500 iterations.", plots.equation(results[0], "eq1"))
     furthest = Spread.of(np.abs(result["x"] - wanted).max() for result in results)
     yield Check("distance from the one solution at 500 iterations", "effectively reached", furthest, most=apart)
-    errors = Spread.of(result.rmse["eq1"] for result in results)
+    errors = Spread.of(rmse_of_all(result) for result in results)
     yield Check("RMSE at 500 iterations", "effectively converged", errors, most=error)
     given = known.split().index("S1")
     off = np.abs(frames["after 10"] - wanted).max(axis=0)
