@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from pfn.engines import largest_error
 from tests.exact.problems import flat_known, solvable
 
 MANY = settings(max_examples=25, deadline=None)
