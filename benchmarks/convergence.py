@@ -135,7 +135,7 @@ def reached(contest: Contest, method: Any, most: int, seeds: Sequence[int]) -> R
         options = {"iterations": most, "tolerance": contest.tolerance, "seed": seed, "progress": False}
         results.append(pfn.infer(network, data, method=method, **options))
         seconds.append(process_time() - begin)
-    there = all(max(result.rmse.values()) < contest.tolerance for result in results)
+    there = not any(error >= contest.tolerance for result in results for error in result.rmse.values())
     return Reached([result.iterations for result in results], seconds, there)
 
 

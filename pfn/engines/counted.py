@@ -72,5 +72,6 @@ def counted_entries(layout: Layout, filled: Masks, weights: Mapping[str, Sequenc
     for equation in layout.network.factorizations:
         counted = counted_in(equation, layout, filled)
         counts = layout.counts(equation, weights.get(equation.name, ()))
-        entries[equation.name] = float(counts.sum() * equation.rows if counted is None else (counted @ counts).sum())
+        rows = equation.rows if counted is None else counted.sum(axis=0)
+        entries[equation.name] = float(np.sum(rows * counts))
     return entries

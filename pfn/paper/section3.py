@@ -13,6 +13,7 @@ from pfn.paper.measures import (
     all_found,
     is_walk,
     observed,
+    rmse_of_all,
     stacked,
     strongest_share,
     transitions_found,
