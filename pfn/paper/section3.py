@@ -127,7 +127,7 @@ def predicted(setting: Setting, known: str, truth: str, *, apart: float, error: 
     yield Shown("The factorization after 500 iterations.", plots.equation(results[0], "eq1"))
     furthest = SeedSpread.of(np.abs(result["x"] - wanted).max() for result in results)
     yield Check("distance from the one solution at 500 iterations", "effectively reached", furthest, most=apart)
-    errors = SeedSpread.of(result.rmse["eq1"] for result in results)
+    errors = SeedSpread.of(rmse_of_all(result) for result in results)
     yield Check("RMSE at 500 iterations", "effectively converged", errors, most=error)
     given = known.split().index("S1")
     off = np.abs(frames["after 10"] - wanted).max(axis=0)
@@ -181,7 +181,7 @@ def partly_observed(setting: Setting) -> Findings:
     results = [pfn.infer(network, {"x": X}, method=pfn.PAPER, seed=s, iterations=500) for s in setting.seeds(20)]
     yield Shown("Before and after inference.", plots.before_and_after({"x": X}, results[0], ["x"]))
     yield Shown("The factorization.", plots.equation(results[0], "eq1"))
-    errors = SeedSpread.of(result.rmse["eq1"] for result in results)
+    errors = SeedSpread.of(rmse_of_all(result) for result in results)
     yield Check("RMSE", "always an exact solution", errors, most=2.5e-7)
     first = observed(NONDETERMINISTIC, "S1 S2 S3 S3 S4 S1 S2")
     single = Runs.of(np.allclose(result["x"][:, :7], first, atol=1e-5) for result in results)
@@ -208,7 +208,7 @@ def one_solution(setting: Setting) -> Findings:
     truth = observed(NONDETERMINISTIC, WHOLE)
     apart = SeedSpread.of(np.abs(result["x"] - truth).max() for result in results)
     yield Check("distance from the one solution", "always found", apart, most=1e-5)
-    yield Check("RMSE", "always exact", SeedSpread.of(result.rmse["eq1"] for result in results), most=2e-7)
+    yield Check("RMSE", "always exact", SeedSpread.of(rmse_of_all(result) for result in results), most=2e-7)
 
 
 @experiment("sparse", "3.2", "Several solutions, sparse updates", network="transitions")
@@ -221,7 +221,7 @@ def sparse(setting: Setting) -> Findings:
     yield Shown("Before and after inference.", plots.before_and_after({"x": X}, results[0], ["x"]))
     yield Shown("The factorization.", plots.equation(results[0], "eq1"))
     yield Check("one active state in every slice", "yes", Runs.of(is_walk(NONDETERMINISTIC, r["x"]) for r in results))
-    yield Check("RMSE", "a solution", SeedSpread.of(result.rmse["eq1"] for result in results), most=6.5e-5)
+    yield Check("RMSE", "a solution", SeedSpread.of(rmse_of_all(result) for result in results), most=6.5e-5)
     distinct = len({tuple(result["x"].argmax(axis=0)) for result in results})
     yield Check("distinct solutions", "several", distinct, least=2)
 
@@ -269,10 +269,10 @@ def all_hidden(setting: Setting) -> Findings:
     single, least = Runs(len(walks), len(sampled)), 4 if setting.quick else 17
     reason = "" if single.always else "about one run in forty stays a superposition"
     yield Check("a valid sequence of single states", "yes", single, least=least, difference=reason)
-    yield Check("RMSE of those", "exact", SeedSpread.of(result.rmse["eq1"] for result in walks), most=3e-7)
+    yield Check("RMSE of those", "exact", SeedSpread.of(rmse_of_all(result) for result in walks), most=3e-7)
     distinct = len({tuple(result["x"].argmax(axis=0)) for result in walks})
     yield Check("distinct sequences", "a random sampling", distinct, least=3 if setting.quick else 14)
-    yield Check("RMSE without sparseness", "exact", SeedSpread.of(result.rmse["eq1"] for result in mixed), most=1e-6)
+    yield Check("RMSE without sparseness", "exact", SeedSpread.of(rmse_of_all(result) for result in mixed), most=1e-6)
     strongest = SeedSpread.of(strongest_share(result["x"]).max() for result in mixed)
     yield Check("largest share of one state in any slice, without", "superpositions", strongest, most=0.8)
 
