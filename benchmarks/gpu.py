@@ -55,9 +55,7 @@ class Sweeper:
         """Sweep."""
         first = len(self._past)
         lowest = min(self._past, default=float("inf"))
-        stretch = Stretch(
-            first, self._sweeps, sparseness=lambda _number: {}, steps=first, lowest=lowest, past=self._past
-        )
+        stretch = Stretch(first, self._sweeps, sparseness=lambda _number: {}, steps=first, lowest=lowest)
         found = self._run.advance(stretch)
         self._past.extend(errors.divergence for errors in found)
         self.rmse = found[-1].rmse.get("eq1", float("nan"))

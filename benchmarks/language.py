@@ -25,8 +25,8 @@ from pfn.models import (
     word_frequencies,
     word_tokens,
 )
-from pfn.models.predictions import Score, score_predictions
-from pfn.models.text import distinct_sequences
+from pfn.models.language.model import Score, score_predictions
+from pfn.models.language.text import distinct_sequences
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 HEADER = ("perplexity", "top 1, %", "top 10, %", "seconds")

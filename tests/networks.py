@@ -22,7 +22,7 @@ def units(*parts: tuple[int, Sequence[int]]) -> Array:
 W_DETERMINISTIC = units((4, (1, 2, 3, 4)), (4, (2, 3, 4, 1)))
 W_NONDETERMINISTIC = units((4, (1, 2, 3, 4, 3, 2)), (4, (2, 3, 4, 1, 3, 4)))
 
-# The tracking example: FINDINGS, "Misprints and gaps".
+# The tracking example. The paper's figures of emissions and targets are lost: these satisfy its sentences.
 PATTERN, POSITIONS, SENSORS, SLICES = 5, 15, 19, 26
 NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
 EMITTED = (3, 1, 5, 2, 4, 3, 4, 2, 1)  # by state, a row of the pattern from 1
@@ -95,7 +95,7 @@ def regular_expression() -> pfn.Network:
 
 
 def tracking_matrices() -> dict[str, Array]:
-    """W1 ... W7 of section 5, with the corrections of FINDINGS."""
+    """W1 ... W7 of section 5; the paper misprints the numbers of rows of W3, W5 and W7."""
     everywhere, states = range(1, POSITIONS + 1), range(1, 10)
     rows = [row for row in range(1, PATTERN + 1) for _ in everywhere]
     shifts = [shift for _ in range(PATTERN) for shift in everywhere]

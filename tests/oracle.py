@@ -1,4 +1,4 @@
-"""One sweep as DESIGN section 4 words it, with plain loops: slow, obvious, independent of the engines."""
+"""The definition of a sweep (docs/methods.md) in plain loops: slow, obvious, independent of the engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

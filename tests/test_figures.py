@@ -1,4 +1,4 @@
-"""The figures of FINDINGS.md, sections 3 and 4 of the paper, momentum: to be met or beaten, not loosened.
+"""Figures of sections 3 and 4 of the paper, and of momentum, as measured once: to be met or beaten, not loosened.
 
 Slices and states are counted from 1 in the names and comments, as in the paper.
 """
@@ -230,7 +230,7 @@ def test_unit_columns_alone_may_learn_nothing() -> None:
 
 @pytest.mark.parametrize(("columns", "restarts"), [(8, 8), (6, 24)])
 def test_learning_from_one_walk_is_reliable_with_restarts(columns: int, restarts: int) -> None:
-    """Single runs get there less often (FINDINGS: 17 and 7 of 20)."""
+    """Single runs get there less often: 17 of 20 with eight columns, 7 of 20 with six."""
     for seed in range(2):
         X = walk(np.random.default_rng(seed))
         result = pfn.learn(unknown(columns, "subcolumns"), {"x": X}, seed=seed, restarts=restarts, iterations=200)

@@ -17,7 +17,7 @@ from pfn.engines.jax_plan import make_plan
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
-from pfn.engines.stretch import MOST_SWEEPS, STALL_SWEEPS, Stretch, pace_after
+from pfn.engines.stretch import MOST_SWEEPS, Stretch, pace_after
 from pfn.errors import OptionError
 from pfn.updates.momentum import FLOOR
 from pfn.updates.padding import padded
@@ -101,9 +101,6 @@ class JaxRun:
         return Errors(dict(zip(self._plan.names, row[:-2], strict=True)), row[-2], row[-1])
 
     def _control(self, stretch: Stretch) -> Control:
-        past = np.full(STALL_SWEEPS, np.nan)
-        recent = stretch.past[-STALL_SWEEPS:]
-        past[STALL_SWEEPS - len(recent) :] = recent
         sparseness = np.zeros((MOST_SWEEPS, len(self._plan.smoothed)), self._problem.dtype)
         changed = np.zeros(MOST_SWEEPS, bool)
         if self._plan.smoothed:
@@ -115,13 +112,10 @@ class JaxRun:
             first=np.int32(stretch.first),
             count=np.int32(stretch.count),
             steps=np.int64(stretch.steps),
-            past=past,
             lowest=np.float64(stretch.lowest),
             sparseness=sparseness,
             changed=changed,
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
-            stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
-            stall_from=np.int32(stretch.stall_from),
             measure=np.int32(stretch.measure),
         )
 
@@ -197,8 +191,7 @@ class JaxRun:
 
 def _unasked(stretch: Stretch) -> int:
     """After how many sweeps the criteria to stop are looked at."""
-    endless = stretch.tolerance is None and stretch.stall is None
-    return SWEEPS_UNASKED if endless and has_accelerator() else 1
+    return SWEEPS_UNASKED if stretch.tolerance is None and has_accelerator() else 1
 
 
 def _refuse_sparse(problem: Problem, fixed: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from pfn.engines import (
     dense,
     filled_in,
     has_hidden,
+    refuse_dense,
 )
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
@@ -34,7 +35,7 @@ ITERATIONS = {"numpy": ("pfn.exact.consensus", "Iteration"), "jax": ("pfn.exact.
 def run(request: Request, method: Any) -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
     _refuse_options(request)
-    return Sweeps(request, method, ConsensusRun(request)).run()
+    return Sweeps(request, method, ConsensusRun(request), distance=True).run()
 
 
 def _refuse_options(request: Request) -> None:
@@ -43,6 +44,8 @@ def _refuse_options(request: Request) -> None:
             f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate'."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "consensus has copies of every entry")
 
 
 class ConsensusRun:
@@ -117,12 +120,11 @@ class ConsensusRun:
 
     def advance(self, stretch: Stretch) -> list[Errors]:
         """Sweeps up to the first after which a criterion to stop is met; the errors after each."""
-        count = stretch.count if stretch.stall is None else 1  # whether it stalls is seen from outside
         met = np.full(len(self.entries), -1.0)  # no square is below it
         if stretch.tolerance is not None:
             met = np.array([count * stretch.tolerance**2 for count in self.entries.values()])
         with BLAS:  # its products are small: threads would only wait for each other
-            found = self._iteration.advance(count, met)
+            found = self._iteration.advance(stretch.count, met)
         return [self._errors(row) for row in found]
 
     def _errors(self, figures: np.ndarray) -> Errors:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfn.engines import Layout, counted_entries, counted_in, filled_in, has_hidden, root_mean
+from pfn.engines import Layout, counted_entries, counted_in, filled_in, has_hidden, refuse_dense, root_mean
 from pfn.errors import NoExactSolution, OptionError
 from pfn.exact import Asked, Deadline, Solved, assemble, solve, superposition
 from pfn.solve.exact_noisy import denoised, softened, weights_of
@@ -71,6 +71,8 @@ def refuse_options(request: Request) -> None:
             f"Exact: parameter {min(request.learned)} is to be learned, but exact inference needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate' and restarts."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "the program has a number for every entry")
     variables = {variable.name for variable in request.network.variables}
     for name in variables & set(request.initial):
         raise OptionError(f"Exact: {name} needs no starting values: exact inference does not depend on them.")

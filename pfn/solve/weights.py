@@ -8,7 +8,9 @@ import numpy as np
 from pfn.engines import Layout, has_hidden
 from pfn.errors import DataError, OptionError
 from pfn.network import Factorization, Network, Slice, Window
+from pfn.network.labelled import read_table
 from pfn.solve.data import Observations, find, numbers
+from pfn.solve.labels import Times, check_times
 
 Weights = Mapping[str, Sequence[np.ndarray]]  # by equation, one array per sequence with one number per column
 
@@ -26,14 +28,20 @@ def checked_weights(network: Network, weights: Any, observations: Observations) 
             raise OptionError(f"weights belong to factorizations, but {equation.name} is not one.")
         pieces = observations.per_sequence(given, f"weights of {equation.name}")
         checked[equation.name] = [
-            _weights_of_one(equation, piece, network.columns(length).equations[equation.name])
-            for piece, length in zip(pieces, observations.lengths, strict=True)
+            _weights_of_one(
+                equation, piece, network.columns(length).equations[equation.name], observations.times.get(number)
+            )
+            for number, (piece, length) in enumerate(zip(pieces, observations.lengths, strict=True))
         ]
     return checked
 
 
-def _weights_of_one(equation: Factorization, given: Any, columns: int) -> np.ndarray:
-    array = numbers(given, f"weights of {equation.name}").astype(float)
+def _weights_of_one(equation: Factorization, given: Any, columns: int, times: Times | None) -> np.ndarray:
+    what = f"weights of {equation.name}"
+    table = read_table(given, what, DataError)
+    if table is not None and table.rows is not None:
+        check_times(Times(what, table.rows), times, even=False)
+    array = numbers(given, what).astype(float)
     if array.shape != (columns,):
         raise DataError(
             f"weights of {equation.name}: expected {columns} numbers, one per column of the equation, "

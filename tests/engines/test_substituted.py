@@ -20,7 +20,7 @@ from tests.substitution_oracle import Oracle, dense, engine_of
 
 DIVERGENCES = ("kl", "euclidean")
 SEEDS = st.integers(0, 10_000)
-SWEEP = Stretch(first=0, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf, past=())
+SWEEP = Stretch(first=0, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf)
 
 
 def kept(problem: RandomProblem, seed: int) -> list[str]:

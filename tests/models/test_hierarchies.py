@@ -143,7 +143,7 @@ class TestThePaper:
     @pytest.mark.parametrize("seed", range(5))
     def test_two_observed_slices_determine_nine(self, seed: int) -> None:
         result = pfn.infer(hierarchical_network(PAPER), {"x2": self.X2}, tolerance=1e-4, seed=seed)
-        assert result.iterations <= 103  # FINDINGS, the worst of 20 seeds
+        assert result.iterations <= 103  # the worst of 20 seeds when momentum came in
         np.testing.assert_allclose(result["x1"][:, :9], self.TRUE1, atol=0.01)
         np.testing.assert_allclose(result["x2"][:, :9], self.TRUE2, atol=0.01)
         stay, leave = result["x2"][[4, 5], 9]

@@ -86,7 +86,7 @@ class TestDeclaration:
 
 
 class TestThePaper:
-    """The same networks as those of tests/test_figures.py, which holds them to the figures of FINDINGS."""
+    """Networks of section 3; tests/test_figures.py holds those written by hand to the paper's figures."""
 
     @pytest.mark.parametrize(
         ("machine", "W"), [(DETERMINISTIC, W_DETERMINISTIC), (NONDETERMINISTIC, W_NONDETERMINISTIC)]

@@ -330,7 +330,7 @@ def test_common_options():
     stopped = pfn.learn(TOWERS, data, method="substitute", callback=lambda i, v: seen.append(v["x2"].shape) or i == 4)
     assert (stopped.iterations, seen) == (5, [(4, 20)] * 5)
     assert "stall" not in stopped.stop
-    assert "changed by less" in pfn.learn(TOWERS, data, method="substitute", stall=0.9).stop
+    assert "changed by less than 0.9" in pfn.learn(TOWERS, data, method="substitute", stall=0.9).stop
     assert "tolerance" in pfn.learn(TOWERS, data, method="substitute", tolerance=10.0).stop
     assert plain.settings["method"].startswith("Substitute(keep=()")
 
