@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from joblib import Parallel, delayed
 
-from pfn.errors import NotSettledWarning
+from pfn.errors import NotSettledWarning, warn_user
 from pfn.network import Network
 from pfn.solve.batches import Batches
 from pfn.solve.data import check_is_network, check_scale
@@ -152,14 +152,7 @@ def _ask(
         )
         check_scale(request.observations, getattr(chosen, "epsilon", 0.0))
         answer = _best(_runs(chosen, request, restarts), interruption)
-        doubt = answer.doubt or second_opinion(request, chosen, answer)
-    if doubt:
-        warnings.warn(
-            f"{doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}), or another "
-            f"method ('substitute'{'' if learning else ', of small networks exact'}). Give iterations to silence this.",
-            NotSettledWarning,
-            stacklevel=3,
-        )
+        answer = replace(answer, doubt=answer.doubt or second_opinion(request, chosen, answer))
     if learning:
         answer = with_scales(request, chosen, answer)
     return make_result(request, chosen, answer, restarts)
@@ -230,12 +223,19 @@ def _objective(answer: Answer) -> tuple[float, float]:
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets, with a warning of values that ran away."""
-    if answer.iterations:
-        runaways = answer.runaways or Runaways()
-        if answer.runaways is None:
-            runaways.look_at(request.observations, answer.values)
-        runaways.warn()
+    """What the user gets, with warnings of values that ran away or may be far from right."""
+    runaways = answer.runaways or Runaways()
+    if answer.iterations and answer.runaways is None:
+        runaways.look_at(request.observations, answer.values)
+    told = runaways.warn()  # more sweeps would make these worse
+    if answer.doubt and not told:
+        others = "'substitute'" if request.learned else "'substitute', of small networks 'exact'"
+        warn_user(
+            NotSettledWarning(
+                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}), or "
+                f"another method ({others}). Give iterations to silence this."
+            )
+        )
     return Result(
         network=request.network,
         values=answer.values,

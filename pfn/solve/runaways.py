@@ -78,8 +78,8 @@ class Runaways:
         """The largest observation of a variable."""
         return float(np.fmax.reduce(self._observed[name], initial=0))
 
-    def warn(self) -> None:
-        """Warn of every variable that has run away, once, with its largest value.
+    def warn(self) -> bool:
+        """Warn of every variable that has run away, once, with its largest value; whether any has ever.
 
         Components without any observation are left out: their scale may be any.
         """
@@ -98,3 +98,4 @@ class Runaways:
                         f"place of h)."
                     )
                 )
+        return bool(self._warned)
