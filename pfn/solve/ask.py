@@ -232,8 +232,8 @@ def make_result(request: Request, method: Method, answer: Answer, restarts: int)
         others = "'substitute'" if request.learned else "'substitute', of small networks 'exact'"
         warn_user(
             NotSettledWarning(
-                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}), or "
-                f"another method ({others}). Give iterations to silence this."
+                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}) "
+                f"or another method ({others}). Give iterations to silence this."
             )
         )
     return Result(
