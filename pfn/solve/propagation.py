@@ -73,7 +73,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
     refuse_dense_start(request.observations.arrays, released)
-    start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random")
+    start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random", quiet=True)
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,

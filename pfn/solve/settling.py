@@ -80,6 +80,8 @@ class Settling:
 
     def next_look(self, done: int) -> int:
         """After how many sweeps, more than these, the run is looked at next; their errors are measured."""
+        if self._request.stall is None and self._request.limited:
+            return self._request.iterations  # nobody asks
         while self._next <= done:
             self._next = next(self._looks)
         return self._next

@@ -20,6 +20,11 @@ from pfn.solve.value_start import can_spread, reached_values, says_more
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
+# In an inference with known parameters hidden values start at this share of the scale of the data: what the data do not
+# ask for, such as births in slices that nobody has seen, stays near zero. Learning cannot start so, as parameters would
+# have to make up for it.
+QUIET = 1e-6
+
 
 def named_initial(network: Network, initial: object, observations: Observations) -> dict[str, Any]:
     """The starting values by name; tables are put in order; keys that are no variables or parameters are refused."""
@@ -54,12 +59,19 @@ class Start:
     dtype: np.dtype[Any]
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
+    quiet: bool = False  # whether an inference starts near zero, so that what the data do not ask for stays there
     from_data: bool = False  # whether what is not given starts from what the data say, where they do
     ended: Callable[[], bool] = lambda: False  # whether the user wants no more
 
     @classmethod
     def of(
-        cls, request: Request, scale: float | None, *, released: frozenset[str] = frozenset(), from_data: bool = False
+        cls,
+        request: Request,
+        scale: float | None,
+        *,
+        released: frozenset[str] = frozenset(),
+        from_data: bool = False,
+        quiet: bool = False,
     ) -> "Start":
         """The start of a run that answers the request; restarts are drawn, or they would all find the same."""
         return cls(
@@ -72,6 +84,7 @@ class Start:
             dtype=request.dtype,
             generator=request.generator(),
             weights=request.weights,
+            quiet=quiet,
             from_data=from_data and not request.drawn,
             ended=lambda: request.interruption.requested,
         )
@@ -102,14 +115,18 @@ class Start:
         known: Mapping[str, Any],
         layout: Layout,
     ) -> dict[str, list[np.ndarray]]:
-        """The draws of all hidden variables at the scale given, or with the scale of the data as their mean."""
+        """The draws of all hidden variables at the scale given, or with the scale of the data as their mean.
+
+        In an inference that is to be `quiet` they stay far below that.
+        """
         if self.scale is not None:
             return {name: [(self.scale * unit).astype(self.dtype) for unit in units] for name, units in drawn.items()}
         scale = HiddenScale(layout, known, partial(_row_sums, parameters, max(map(layout.width, drawn), default=0)))
         found = {}
+        share = QUIET if self.quiet and not self.learned else 2.0
         with np.errstate(over="ignore"):  # overflow is looked for in the errors after a sweep
             for name, units in drawn.items():
-                level = 2 * scale.of(self.network.variable(name))
+                level = share * scale.of(self.network.variable(name))
                 found[name] = [
                     (unit * level[layout.slots(name, number)]).astype(self.dtype) for number, unit in enumerate(units)
                 ]
