@@ -42,6 +42,10 @@ def sound_sparse(values: Any, what: str, error: type[PfnError]) -> Any:
             matrix.check_format(full_check=True)
         elif values.format == "coo":
             matrix = sp.coo_array((values.data, values.coords), shape=values.shape)  # which looks at them
+        elif values.format == "dia":  # made anew, as only that compares the number of diagonals and their places
+            return sound_sparse(sp.dia_array((values.data, values.offsets), shape=values.shape).tocoo(), what, error)
+        elif values.format == "lil" and [*map(len, values.rows)] != [*map(len, values.data)]:
+            raise ValueError("rows with other numbers of indices than of entries")
         else:
             return sound_sparse(values.tocoo(), what, error)
     except (ValueError, IndexError, TypeError) as wrong:

@@ -70,6 +70,16 @@ def test_damaged_sparse_matrices(role: str, kind: str) -> None:
         Parameter("W", **options)
 
 
+def test_sparse_matrices_whose_parts_do_not_agree() -> None:
+    diagonals = scipy.sparse.dia_array((np.ones((2, 3)), [0, 1]), shape=(3, 3))
+    diagonals.offsets = diagonals.offsets[:1]
+    lists = scipy.sparse.lil_array(np.eye(3))
+    lists.data[1] = [1.0, 2.0, 3.0]
+    for matrix in (diagonals, lists):
+        with pytest.raises(DeclarationError, match=r"^parameter W: .* the sparse matrix is damaged: .*number"):
+            Parameter("W", matrix)
+
+
 @pytest.mark.parametrize("role", ["value", "prior", "pattern", "tied"])
 def test_masked_entries(role: str) -> None:
     dtype = {"pattern": bool, "tied": int}.get(role, float)
