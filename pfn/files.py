@@ -48,19 +48,21 @@ def check_place(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file of any kind, all or nothing."""
+    """Write a file of any kind, all or nothing; a link stays, and what it leads to is written."""
     check_place(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror}. Give a path in a folder that exists.") from error
+        place = path.resolve() if path.is_symlink() else path
+        handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    except (OSError, ValueError, RuntimeError) as error:  # ValueError: a null byte; RuntimeError: links in a circle
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"{path}: cannot be written: {reason}. Give a path in a folder that exists.") from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        Path(temporary).replace(place)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}.") from error
     finally:
@@ -106,16 +108,16 @@ def _content(path: Path) -> bytes:
         raise FileError(f"{path}: expected a file, found a device.")
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _head(path: Path, blob: bytes) -> dict[str, Any]:
     """What a file says of itself: its kind, the version of the format and the content."""
     try:
         head = json.loads(_metadata(blob)[_KEY])
-        if not isinstance(head["format"], int):
-            raise TypeError("no version")
+        if not isinstance(head["format"], int) or not isinstance(head["kind"], str):
+            raise TypeError("no version, or no kind")
         return {name: head[name] for name in ("kind", "format", "content")}
     except (KeyError, ValueError, TypeError, RecursionError, safetensors.SafetensorError) as error:
         raise FileError(f"{path}: expected a file written by pfn, found something else, or a damaged file.") from error

@@ -309,6 +309,27 @@ def test_what_is_no_file_is_not_replaced(kind: str, tmp_path: Path) -> None:
     assert leftovers(tmp_path) == [kind]
 
 
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
+    for value in (1.0, 2.0):
+        write_example(tmp_path / "link", value)
+    write_example(tmp_path / "other", 2.0)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder" / "file").read_bytes() == (tmp_path / "other").read_bytes()
+    assert leftovers(tmp_path / "folder") == ["file"]
+
+
+def test_paths_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for path in (tmp_path / "circle", tmp_path / "null\0byte"):
+        with pytest.raises(FileError, match="cannot be written: "):
+            write_example(path)
+        with pytest.raises(FileError, match="cannot be read: "):
+            pfn.load(path)
+    assert leftovers(tmp_path) == ["circle"]
+
+
 @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.chmod"])
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_the_old_file(

@@ -169,6 +169,8 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
     memory = memory_from(arrays)
     for variable in network.variables if memory is None else ():
         count = content["sequences"].get(variable.name)
+        if count is not None and count < 1:
+            raise ValueError(f"{variable.name} has {count} sequences")
         pieces = [matrix_from_arrays(f"value/{variable.name}/{number}", arrays) for number in range(count or 1)]
         values[variable.name] = pieces[0] if count is None else pieces
         if f"unique/{variable.name}/0" in arrays:
@@ -180,17 +182,23 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
     _check_shapes(network, values)
     if memory is not None:
         memory.check({p.name: values[p.name] for p in network.parameters if p.learn})
-    rmse = dict(zip((e.name for e in network.factorizations), arrays["history/rmse"], strict=True))
+    names = [e.name for e in network.factorizations]
+    history = [arrays[f"history/{kind}"] for kind in ("iterations", "divergence")]
+    along = arrays["history/rmse"]
+    if {along.shape[1:], *(array.shape for array in history)} != {(len(history[0]),)}:
+        raise ValueError("its history has errors of other sweeps")
+    if unique and unique.keys() != values.keys() - {parameter.name for parameter in network.parameters}:
+        raise ValueError("it says of some variables only whether they are unique")
     return Result(
         network=network,
         values=values,
-        rmse=content["rmse"],
-        squared_error=content["squared_error"],
-        history=History(arrays["history/iterations"], rmse, arrays["history/divergence"]),
-        stop=content["stop"],
-        iterations=content["iterations"],
-        interrupted=content["interrupted"],
-        settings=content["settings"],
+        rmse={name: float(content["rmse"][name]) for name in names},
+        squared_error=float(content["squared_error"]),
+        history=History(history[0], dict(zip(names, along, strict=True)), history[1]),
+        stop=str(content["stop"]),
+        iterations=int(content["iterations"]),
+        interrupted=bool(content["interrupted"]),
+        settings=dict(content["settings"]),
         unique=Unique(network, unique) if unique else None,
         memory=memory,
     )

@@ -1,5 +1,6 @@
 """Results that are saved and loaded."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import scipy.sparse
 
 import pfn
 from pfn import FileError
+from pfn.files import read_file, write_file
 from tests.network.refusal import refused
 from tests.networks import hierarchy, regular_expression, tracking, tracking_scene
 from tests.solve.cases import MACHINE, assert_same, chain, numbers, parts_based, states, structured
@@ -123,3 +125,34 @@ def test_a_result_that_cannot_be_written(tmp_path: Path) -> None:
     result = pfn.infer(MACHINE, {"x": states(1, 0)}, iterations=2)
     with pytest.raises(FileError, match="cannot be written: No such file or directory"):
         result.save(tmp_path / "none" / "file")
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
+    arrays, content = read_file(path, "result")
+    change(content, arrays)
+    write_file(path, "result", arrays, content)
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
+    "no errors": lambda content, _: content.update(rmse=None),
+    "errors in words": lambda content, _: content.update(rmse={"eq1": "small"}),
+    "errors of other equations": lambda content, _: content.update(rmse={}),
+    "sweeps in words": lambda content, _: content.update(iterations="many"),
+    "no settings": lambda content, _: content.update(settings=None),
+    "fewer than no sequences": lambda content, _: content["sequences"].update(x=-1),
+    "a history of other sweeps": lambda _, arrays: arrays.update({"history/iterations": np.arange(3)}),
+    "errors along other sweeps": lambda _, arrays: arrays.update({"history/rmse": np.ones((1, 2))}),
+    "one variable that is unique": lambda _, arrays: arrays.update({"unique/x/0": np.ones((1, 1), bool)}),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_result_that_cannot_be(kind: str, tmp_path: Path) -> None:
+    """What is loaded can be shown and saved."""
+    path = tmp_path / "result"
+    pfn.infer(MACHINE, {"x": states(1, 0)}, iterations=5).save(path)
+    rewritten(path, lambda *_: None)
+    pfn.load(path)
+    rewritten(path, DAMAGES[kind])
+    with pytest.raises(FileError, match=r"result: the file is damaged \(.*\)\. Write it again\.$"):
+        pfn.load(path)
