@@ -42,6 +42,7 @@ FIRST_DIVERGENCE = 100
 GROWTH = 1.25
 
 # Entries of a variable that are compared, evenly spaced if there are more: large runs keep little, and pay little.
+# Of the data, so many are looked at together.
 COMPARED = 1 << 20
 
 # A run that ended by its limit has not settled if the divergence still changed by this share in its second half ...
@@ -115,7 +116,7 @@ class Settling:
             return None
         if enough and past[-1] < still**2 * self.scale:
             return f"the data are fitted: the divergence is below {still**2:g} of the data's own"
-        if not self._distance and _spread(past) < stall * past[-1]:
+        if not self._distance and self._spread(past) < stall * past[-1]:
             return f"the divergence changed by less than {stall:g} of its value in {half}"
         return None
 
@@ -136,9 +137,19 @@ class Settling:
     def falling(self, past: Sequence[float]) -> bool:
         """Whether a run that was ended by its limit was still on its way."""
         now = past[-1] if past else np.nan
-        if not self.scale or not _spread(past) > FALLING * now:
+        if not self.scale or not self._spread(past) > FALLING * now:
             return False  # where all data are zero, or none are known, there is nothing to compare with
         return bool(now > FITTED * self.scale or (now > BARELY_FITTED * self.scale and self._motion > MOVING))
+
+    def _spread(self, past: Sequence[float]) -> float:
+        """The largest minus the smallest divergence in the second half of the sweeps; infinite if it was measured once.
+
+        Sweeps that were measured for a checkpoint only do not count: a resumed run ends where one at a stretch does.
+        """
+        every, start = self._request.measure, max(len(past) // 2 - 1, 0)
+        window = np.array([*past[start:-1][(-1 - start) % every :: every], *past[-1:]])
+        measured = window[~np.isnan(window)]
+        return float(measured.max() - measured.min()) if measured.size > 1 else np.inf
 
     def save(self) -> dict[str, np.ndarray]:
         """What a checkpoint has to keep of it."""
@@ -173,32 +184,27 @@ def _motion(before: np.ndarray, now: np.ndarray) -> float:
     return float(np.fmax.reduce(np.abs(now - before), initial=0.0)) / largest if largest else 0.0
 
 
-def _spread(past: Sequence[float]) -> float:
-    """The largest minus the smallest divergence in the second half of the sweeps; infinite if it was measured once."""
-    window = np.asarray(past[len(past) // 2 - 1 :]) if len(past) > 1 else np.empty(0)
-    measured = window[~np.isnan(window)]
-    return float(measured.max() - measured.min()) if measured.size > 1 else np.inf
-
-
 def own_divergence(observations: Observations, *, squares: bool = False) -> float:
     """The divergence of the data from the mean of each variable's known entries; of data without any, their sum."""
     total = own = 0.0
     for pieces in observations.arrays.values():
-        known, count = list[np.ndarray](), 0
-        for piece in pieces:
-            entries: Any = piece.data if sp.issparse(piece) else piece[~np.isnan(piece)]
-            known.append(entries[entries > 0].astype(float))
-            count += piece.shape[0] * piece.shape[1] if sp.issparse(piece) else entries.size
-        positive = np.concatenate(known)
-        if positive.size:
-            mean = positive.sum() / count
-            total += float(positive @ positive if squares else positive.sum())
-            own += (
-                float(((positive - mean) ** 2).sum() + mean**2 * (count - positive.size))
-                if squares
-                else float((positive * np.log(positive / mean)).sum())
-            )
-    return max(own, CONSTANT * total)
+        known, summed, curved = 0, 0.0, 0.0  # curved: the sum of x log x, or of squares
+        for block in (block for piece in pieces for block in _blocks(piece)):
+            positive = block[block > 0].astype(float)
+            known += int(np.count_nonzero(~np.isnan(block)))
+            summed += float(positive.sum())
+            curved += float(positive @ (positive if squares else np.log(positive)))
+        known += sum(int(np.prod(piece.shape)) - len(piece.data) for piece in pieces if sp.issparse(piece))
+        if summed:
+            total += curved if squares else summed
+            own += curved - summed * (summed / known if squares else np.log(summed / known))
+    return float(max(own, CONSTANT * total))
+
+
+def _blocks(piece: Any) -> Iterator[np.ndarray]:
+    """The stored entries of an array, some at a time: copies of all would need more memory than a run."""
+    flat = np.ravel(piece.data if sp.issparse(piece) else piece, order="K")  # a view, unless it is a part of an array
+    yield from (flat[start : start + COMPARED] for start in range(0, flat.size, COMPARED))
 
 
 # Of data that hardly vary, this share of their sum stands for the divergence from their mean.

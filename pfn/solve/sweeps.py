@@ -241,6 +241,8 @@ class Sweeps:
 
     def _doubt(self) -> str | None:
         """Why the values may be far from right, if they may be."""
+        if self.done < self.last_change:
+            return f"the {self.done} sweeps ended before ramps and releases, which last until sweep {self.last_change}"
         if self.done == self.request.iterations and self.settling.falling(self.past):
             return f"the divergence still fell by more than {FALLING:.1%} in the second half of the {self.done} sweeps"
         if self._share() > FITTED and (risen := self._risen(RISEN_FAR)):
@@ -308,7 +310,7 @@ class Sweeps:
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
             doubt=self._doubt() if self.ran_its_course and not self.request.limited else None,
-            share=self._share(),
+            share=float("nan") if self.request.limited else self._share(),  # which nobody asks for then
             statistics=statistics,
             entries=entries,
         )

@@ -1,8 +1,10 @@
 """When a run ends, and what it says about that."""
 
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import pfn
 from benchmarks import settling
+from pfn.solve.data import check_observations
+from pfn.solve.settling import Settling, own_divergence
 from tests.networks import hierarchy, plain_nmf, regular_expression
 from tests.solve.cases import MACHINE, PLAIN, assert_same, chain, numbers, parts_based, states
 
@@ -174,6 +178,44 @@ def test_no_stall_while_something_is_still_to_come(method: pfn.Propagate) -> Non
     plain = pfn.learn(parts_based(), NOISY, stall=1e-2, iterations=5000)
     assert plain.iterations < 300
     assert 400 < pfn.learn(parts_based(), NOISY, method=method, stall=1e-2, iterations=5000).iterations < 5000
+
+
+@pytest.mark.parametrize(
+    "method", [pfn.Propagate(release={"x": 1025}), pfn.Propagate(sparseness=pfn.ramp(0.0, 0.1, start=0, stop=1025))]
+)
+def test_what_is_still_to_come_at_the_last_sweep_is_pointed_out(method: pfn.Propagate) -> None:
+    with pytest.warns(pfn.NotSettledWarning, match="1024 sweeps ended before ramps and releases, .* until sweep 1025"):
+        pfn.learn(parts_based(), NOISY, method=method)
+
+
+def test_what_is_measured_besides_does_not_count() -> None:
+    """A run that was ended and resumed has errors of one sweep more in its history than a run at one stretch."""
+    observations = check_observations(parts_based(), NOISY, np.dtype(float))
+    request: Any = SimpleNamespace(
+        stall=1e-2, measure=10, iterations=1000, limited=False, to_tolerance=True, observations=observations
+    )
+    past = [1.0 if number % 10 == 0 else np.nan for number in range(1, 101)]
+    for besides in ({}, {53: 1.5}):
+        settling_of = Settling(request, [], 0)
+        assert settling_of.next_look(99) == 100
+        found = settling_of.look(100, {}, [besides.get(n, d) for n, d in enumerate(past, 1)])
+        assert found == "the divergence changed by less than 0.01 of its value in the last 50 sweeps"
+
+
+def test_the_scale_of_the_data_takes_little_memory() -> None:
+    """Data may fill most of it."""
+    X = 1 - np.random.default_rng(0).random((4, 1 << 22), dtype=np.float32)
+    X[:, ::3] = np.nan
+    network = plain_nmf(4, 1)
+    observations = check_observations(network, {"x": X}, np.dtype(np.float32))
+    tracemalloc.start()
+    found = own_divergence(observations)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2
+    known = X[~np.isnan(X)].astype(float)
+    assert found == pytest.approx((known * np.log(known / known.mean())).sum(), rel=1e-9)
+    assert own_divergence(observations, squares=True) == pytest.approx(known.size * known.var(), rel=1e-9)
 
 
 def test_the_callback_is_called_after_every_sweep() -> None:
