@@ -154,7 +154,7 @@ def counting(strand: Strand, equation: Factorization, column: int, observed: Map
 
 
 def weights_reach(network: Network, data: Values, weights: Values, released: Sequence[str] = ()) -> bool:
-    """Whether columns that share something hidden of a parent have one weight; for lists of sequences."""
+    """Whether columns that share something hidden have one weight; for lists of sequences."""
     lists = [{name: [np.full(np.shape(a), np.nan) for a in arrays] for name, arrays in data.items()}, {}, weights]
     columns = [array_columns(network, {name: a[n] for name, a in data.items()}) for n in range(_count(data))]
     lists[1] = {v.name: [np.ones((v.size, len(c[v.name]))) for c in columns] for v in network.variables}
@@ -163,7 +163,7 @@ def weights_reach(network: Network, data: Values, weights: Values, released: Seq
             observed = dense(data[name][number]) if name in data and name not in released else np.empty((1, 0))
             hidden = at >= observed.shape[1] or np.isnan(observed[:, at]).any()
             found = {strand.weights[equation][column] for equation, _, _, column in held}
-            if hidden and len(found) > 1 and "parent" in [role for _, role, _, _ in held]:
+            if hidden and len(found) > 1:
                 return False
     return True
 

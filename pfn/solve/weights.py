@@ -59,17 +59,17 @@ def _weights_of_one(equation: Factorization, given: Any, columns: int, times: Ti
 def refuse_unequal_weights(
     network: Network, observations: Observations, weights: Weights, *, released: Collection[str] = ()
 ) -> None:
-    """Refuse weights that differ between the columns, of one equation or of several, that share a hidden parent.
+    """Refuse weights that differ between the columns, of one equation or of several, that share a hidden variable.
 
-    Right updates do not know weights. That does not matter where all columns that touch a parent have one weight: it
-    cancels in their quotient. Elsewhere the parent would be found as if all of them counted alike.
+    Right updates do not know weights, and the mean over the copies of a child does not. That does not matter where all
+    columns that touch a variable have one weight: it cancels. Elsewhere it would be found as if all of them counted
+    alike.
     `released` are the variables whose observations will be let go.
     """
     if all((given == 1).all() for arrays in weights.values() for given in arrays):
         return
     layout = Layout(network, observations.lengths, observations.arrays)
-    parents = dict.fromkeys(parent.variable.name for e in network.by_level for parent in e.parents)
-    for name in parents:
+    for name in (variable.name for variable in network.variables):
         if name in released or observations.hides(name):
             uses = [
                 (equation, piece, window)

@@ -1,4 +1,4 @@
-"""Weights of columns that share a hidden parent: right updates do not know them, so those that differ are refused."""
+"""Weights of columns that share something hidden: sweeps do not know them, so those that differ are refused."""
 
 from typing import Any
 
@@ -40,12 +40,18 @@ def two_levels() -> pfn.Network:
     )
 
 
+def overlapping() -> pfn.Network:
+    x, h = pfn.Variable("x", 3), pfn.Variable("h", 2)
+    return pfn.Network(pfn.Factorization([x[t], x[t + 1]], matrix("A", 6) @ h[t]))
+
+
 def ringing(length: float) -> pfn.Network:
     x, h = pfn.Variable("x", 3), pfn.Variable("h", 2)
     return pfn.Network(pfn.Factorization(x[t], matrix("A") @ pfn.decay(h[t], 0.5, length)))
 
 
 X, Y = numbers(3, TIMES, seed=2) + 0.1, numbers(3, TIMES, seed=3) + 0.1
+HOLES = np.where(np.arange(TIMES) == 3, np.nan, X)
 CASES = [
     (two_lags(), {"x": X}, {"eq1": UNEVEN}, "eq1: the hidden variable h is shared by several columns of eq1"),
     (two_views(), {"x": X, "y": Y}, {"eq1": np.full(TIMES, 10.0)}, "eq1: .* h is shared by the equations eq1, eq2"),
@@ -53,6 +59,12 @@ CASES = [
     (two_views(), {"x": X, "y": Y}, {"eq1": UNEVEN, "eq2": UNEVEN[::-1]}, "eq1, eq2: .* h is shared by the equations"),
     (two_levels(), {"x": X}, {"eq1": UNEVEN}, "eq1: .* h is shared by the equations eq1, eq2"),
     (two_levels(), {"x": X}, {"eq2": UNEVEN}, "eq2: .* h is shared by the equations eq1, eq2"),
+    (
+        overlapping(),
+        {"x": HOLES},
+        {"eq1": UNEVEN[1:]},
+        "eq1: the hidden variable x is shared by several columns of eq1",
+    ),
     (ringing(3), {"x": X}, {"eq1": UNEVEN}, "eq1: .* h is shared by several columns of eq1"),
     (ringing(np.inf), {"x": X}, {"eq1": UNEVEN}, "eq1: .* h is shared by several columns of eq1"),
 ]
@@ -60,7 +72,7 @@ CASES = [
 
 @pytest.mark.parametrize(("network", "data", "weights", "message"), CASES)
 @REFUSED
-def test_weights_that_differ_on_a_shared_parent(
+def test_weights_that_differ_on_something_shared(
     network: pfn.Network, data: Any, weights: Any, message: str, method: pfn.Propagate
 ) -> None:
     for question in (pfn.infer, pfn.learn):
@@ -77,6 +89,8 @@ def test_weights_that_differ_on_a_shared_parent(
         (two_views(), {"x": X, "y": Y}, {"eq1": np.ones(TIMES)}),
         (two_levels(), {"x": X}, {"eq1": UNEVEN, "eq2": UNEVEN}),
         (two_levels(), {"x": X, "h": numbers(2, TIMES)}, {"eq2": UNEVEN}),
+        (overlapping(), {"x": X}, {"eq1": UNEVEN[1:]}),
+        (overlapping(), {"x": HOLES}, {"eq1": np.array([1.0, 5, 2, 2, 7])}),
         (ringing(1), {"x": X}, {"eq1": UNEVEN}),
         (ringing(3), {"x": [X, X]}, {"eq1": [np.full(TIMES, 2.0), np.ones(TIMES)]}),
         (two_lags(), {"x": [X, X]}, {"eq1": [np.full(TIMES, 2.0), np.zeros(TIMES)]}),
