@@ -187,14 +187,14 @@ class Online:
         return state
 
     def _load(self, saved: Mapping[str, np.ndarray]) -> None:
-        memory = memory_from(saved)
-        if memory is None:
-            raise FileError(f"{self._template.resume}: expected a checkpoint of learning by batches.")
         try:
+            memory = memory_from(saved)
+            if memory is None:
+                raise FileError(f"{self._template.resume}: expected a checkpoint of learning by batches.")
             parameters = {name: matrix_from_arrays(f"parameter/{name}", saved) for name in self._learned}
-            memory.check(parameters)
+            memory.check(parameters, self._network)
             self._take_counters(memory, saved)
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, TypeError) as error:
             raise FileError(f"{self._template.resume}: the file is damaged: {error}. Start without resume.") from error
         self.continue_with(memory, parameters)
         names = self._epoch.names
@@ -204,7 +204,7 @@ class Online:
     def _take_counters(self, memory: Memory, saved: Mapping[str, np.ndarray]) -> None:
         """Where the run is; a ValueError where that does not agree with the history."""
         self._number, self._place, self._sweeps, self._room = map(int, saved["counters"])
-        self._epoch.squared, self._epoch.entries = saved["epoch"].copy()
+        self._epoch.squared, self._epoch.entries = saved["epoch"].astype(float)
         measured, names, options = saved["iterations"], self._epoch.names, self._options
         most = options.first + (len(measured) + 1) * (options.settle + options.sweeps)
         sound = (

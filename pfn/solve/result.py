@@ -181,7 +181,7 @@ def _result(arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], path: 
         values[parameter.name] = matrix_from_arrays(f"learned/{parameter.name}", arrays) if kept else parameter.value
     _check_shapes(network, values)
     if memory is not None:
-        memory.check({p.name: values[p.name] for p in network.parameters if p.learn})
+        memory.check({p.name: values[p.name] for p in network.parameters if p.learn}, network)
     names = [e.name for e in network.factorizations]
     history = [arrays[f"history/{kind}"] for kind in ("iterations", "divergence")]
     along = arrays["history/rmse"]

@@ -157,12 +157,15 @@ class Settling:
             f"settling/{name}": array for name, array in self._kept.items()
         }
 
-    def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Go on where `save` left off."""
+    def load(self, saved: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
+        """Go on where `save` left off; a ValueError or TypeError where that cannot be of these values."""
         if "settling" in saved:
             kept_at, self._motion = map(float, saved["settling"])
             self._kept_at = int(kept_at)
             self._kept = {name: saved[f"settling/{name}"] for name in self._moving if self._kept_at}
+            for name, kept in self._kept.items():
+                if kept.shape != (wanted := _sample(values[name]).shape):
+                    raise ValueError(f"what is kept of {name} has the shape {kept.shape} in place of {wanted}")
         self.next_look(int(saved["done"][0]) - 1)  # a run that had settled has
 
 

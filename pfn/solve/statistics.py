@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines import Statistics
+from pfn.network import Network
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,12 @@ class Memory:
         }
         return Memory(self.batches + 1, blended, fixed)
 
-    def check(self, parameters: Mapping[str, Any]) -> None:
+    def check(self, parameters: Mapping[str, Any], network: Network) -> None:
         """Refuse, with a ValueError, statistics that are not those of these parameters; no batch leaves none."""
+        sizes = {variable.name: variable.size for variable in network.variables}
+        for name, components in self.fixed.items():
+            if components.dtype != bool or components.shape != (sizes.get(name),):
+                raise ValueError(f"the components of {name} are {components.dtype} of the shape {components.shape}")
         if self.batches < 0 or (self.batches == 0) != (not self.sums):
             raise ValueError(f"statistics of {', '.join(self.sums) or 'nothing'} after {self.batches} batches")
         if not self.batches:

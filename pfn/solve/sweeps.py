@@ -283,17 +283,18 @@ class Sweeps:
         self.lowest = float(saved["lowest"][0])
         try:
             self.engine.load_state(saved)
-            self.settling.load(saved)
-        except (ValueError, IndexError) as error:
+            self.settling.load(saved, self.values)
+            divergence, squared = saved["errors"].astype(float).tolist()
+        except (ValueError, IndexError, TypeError) as error:
             raise FileError(f"{self.request.resume}: the file is damaged: {error}. Start without resume.") from error
         self.resumed()
-        for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
-            self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))
+        for number, found, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
+            self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(found))
         self.past = [float("nan")] * self.done
-        for number, divergence in zip(saved["iterations"], saved["divergence"], strict=True):
-            self.past[int(number)] = float(divergence)
+        for number, found in zip(saved["iterations"], saved["divergence"], strict=True):
+            self.past[int(number)] = float(found)
         last = {name: self.recorder.rmse[name][-1] for name in self.names}
-        self.errors = Errors(last, *map(float, saved["errors"]))
+        self.errors = Errors(last, divergence, squared)
 
     def _answer(self, stop: str) -> Answer:
         assert self.errors is not None or self.done == 0

@@ -14,6 +14,7 @@ import scipy.sparse
 import pfn
 from pfn import t
 from pfn.engines.numpy_engine import NumpyRun
+from pfn.files import read_file, write_file
 from pfn.solve import propagation
 from pfn.solve.request import Answer, Request
 
@@ -373,6 +374,12 @@ def test_statistics_of_a_damaged_file_are_refused(tmp_path: Path) -> None:
     for wanted, found in ((b"products/W", b"products/V"), (b"denominators/W", b"denominators/V")):
         path.write_bytes(content.replace(wanted, found))
         with pytest.raises(pfn.FileError, match="the file is damaged"):
+            pfn.load(path)
+    path.write_bytes(content)
+    arrays, described = read_file(path, "result")
+    for forged in (np.ones(1), np.ones(7, bool)):
+        write_file(path, "result", arrays | {"statistics/fixed/h": forged}, described)
+        with pytest.raises(pfn.FileError, match="the components of h are"):
             pfn.load(path)
 
 

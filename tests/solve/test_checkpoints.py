@@ -222,6 +222,12 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
     "steps": ({"steps": np.array([10**12])}, "do not agree"),
     "history": ({"iterations": np.arange(SWEEPS)[::-1].copy()}, "do not agree"),
     "errors": ({"rmse": np.ones((5, SWEEPS))}, "do not agree"),
+    "errors of the last sweep": ({"errors": np.ones(3)}, "file is damaged: "),
+    "where it stood": ({"settling": np.ones((2, 2))}, "file is damaged: "),
+    "values to compare with": (
+        {"settling/h": np.ones(3)},
+        r"what is kept of h has the shape \(3,\) in place of \(24,\)",
+    ),
     "values": ({"now h": np.ones((1, 12))}, r"h has the shape \(1, 12\) in place of \(2, 12\)"),
 }
 
