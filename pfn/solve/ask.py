@@ -173,13 +173,14 @@ def second_opinion(request: Request, method: Method, answer: Answer) -> str | No
     """
     network = request.network
     levels = {network.level_of(equation) for equation in network.factorizations}
-    stuck = method.name == "propagate" and len(levels) > 1 and not request.learned and nearly_fitted(answer.share)
-    if not stuck or request.limited or Substitute.name not in network.methods:
+    nearly = method.name == "propagate" and len(levels) > 1 and not request.learned and nearly_fitted(answer.share)
+    if not nearly or request.limited or Substitute.name not in network.methods:
         return None
     hidden = [v.name for v in network.variables if request.observations.hides(v.name)]
     start = dict(request.initial) | {name: answer.values[name] for name in hidden}
     sweeps = max(SECOND_LEAST, int(SECOND_SHARE * answer.iterations))
-    question = replace(request, initial=start, iterations=sweeps, stall=None, bar=Bar(), callback=None, checkpoint=None)
+    alone = {"bar": Bar(), "callback": None, "checkpoint": None, "resume": None}  # nobody sees these sweeps
+    question = replace(request, initial=start, iterations=sweeps, stall=None, **alone)  # type: ignore[arg-type]
     other = Substitute(divergence=method.divergence, start="random").run(question)  # type: ignore[attr-defined]  # of Propagate
     if not float(other.history.divergence[-1]) < STUCK * float(answer.history.divergence[-1]):
         return None
@@ -229,11 +230,16 @@ def make_result(request: Request, method: Method, answer: Answer, restarts: int)
         runaways.look_at(request.observations, answer.values)
     told = runaways.warn()  # more sweeps would make these worse
     if answer.doubt and not told:
-        others = "'substitute'" if request.learned else "'substitute', of small networks 'exact'"
+        # A run that settled would end at the same place after more sweeps.
+        more = (
+            f"more sweeps (iterations={4 * answer.iterations}) or " if answer.iterations == request.iterations else ""
+        )
+        usable = ("propagate", "substitute") if request.learned else ("propagate", "substitute", "exact")
+        others = [repr(name) for name in usable if name in request.network.methods and name != method.name]
         warn_user(
             NotSettledWarning(
-                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}) "
-                f"or another method ({others}). Give iterations to silence this."
+                f"{answer.doubt}. Values may be far from right. Try {more}another method ({', '.join(others)}). "
+                "Give iterations to silence this."
             )
         )
     return Result(

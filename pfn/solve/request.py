@@ -82,7 +82,7 @@ class Answer:
     iterations: int
     interrupted: bool = False
     doubt: str | None = None  # why the values may be far from right, if the user is to be told
-    share: float = float("nan")  # the divergence in parts of that of the data from their own means
+    share: float = float("nan")  # of a run that settled or reached its limit: the divergence ÷ the data's own
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches
