@@ -230,15 +230,17 @@ def make_result(request: Request, method: Method, answer: Answer, restarts: int)
         runaways.look_at(request.observations, answer.values)
     told = runaways.warn()  # more sweeps would make these worse
     if answer.doubt and not told:
-        # A run that settled would end at the same place after more sweeps.
-        more = (
-            f"more sweeps (iterations={4 * answer.iterations}) or " if answer.iterations == request.iterations else ""
-        )
+        advice = []
+        if request.learned and any(map(request.observations.hides, request.observations.arrays)):
+            advice.append("fewer components")  # with too many, hidden entries get worse with every sweep
+        if answer.iterations == request.iterations:  # a run that settled would settle there again
+            advice.append(f"more sweeps (iterations={4 * answer.iterations})")
         usable = ("propagate", "substitute") if request.learned else ("propagate", "substitute", "exact")
         others = [repr(name) for name in usable if name in request.network.methods and name != method.name]
+        advice.append(f"another method ({', '.join(others)})")
         warn_user(
             NotSettledWarning(
-                f"{answer.doubt}. Values may be far from right. Try {more}another method ({', '.join(others)}). "
+                f"{answer.doubt}. Values may be far from right. Try {' or '.join(advice)}. "
                 "Give iterations to silence this."
             )
         )

@@ -93,9 +93,9 @@ class Runaways:
                     RunawayWarning(
                         f"{name} ran away: its hidden value at {place} became {value:.4g}, {value / scale:.3g} times "
                         f"the largest observation of {name}, {scale:.4g}. Use fewer components, fewer sweeps "
-                        f"(iterations=…), or a penalty on their parent h: an equation z = λ h with z observed as "
-                        f"zeros, and normalize='columns' in the equation of {name} (without it the matrix grows in "
-                        f"place of h)."
+                        f"(iterations=…), or a penalty on the parent h of {name}: an equation z = λ h with z "
+                        f"observed as zeros, and normalize='columns' in the equation of {name} (without it, its matrix "
+                        "grows while h shrinks)."
                     )
                 )
         return bool(self._warned)

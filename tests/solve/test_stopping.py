@@ -126,6 +126,10 @@ def test_a_run_that_has_not_settled_warns(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.warns(pfn.NotSettledWarning, match=r"still fell by more than 0.5% .*iterations=80") as caught:
         pfn.learn(network, data)
     assert caught[0].filename == __file__
+    assert "fewer components" not in str(caught[0].message)
+    holes = {"x1": np.where(np.arange(40) % 4, data["x1"], np.nan)}
+    with pytest.warns(pfn.NotSettledWarning, match=r"Try fewer components or more sweeps \(iterations=80\) or another"):
+        pfn.learn(network, holes)
     pfn.learn(network, data, iterations=20)  # the user knows how many
     pfn.learn(network, data, method=pfn.PAPER)
 
