@@ -55,8 +55,8 @@ def infer(
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
     lists of such arrays, one per sequence; variables that are not in it are hidden. `method` is a name or an object
     with its options, such as `pfn.Propagate(…)`; docs/methods.md lists those of all methods, each with its default.
-    A run ends when nothing moves any more (`stall`), and a `pfn.NotSettledWarning` says where that has not come within
-    the sweeps that are the default of `iterations`.
+    A run ends by itself when nothing moves any more (`stall`). Without `iterations`, a `pfn.NotSettledWarning` comes
+    with a result that may be far from right.
 
     >>> import numpy as np
     >>> import pfn
@@ -158,10 +158,12 @@ def _ask(
     return make_result(request, chosen, answer, restarts)
 
 
-# The sweeps of a second opinion, as a share of those of the first, and at least.
-SECOND_SHARE, SECOND_LEAST = 0.1, 20
+# Sweeps of a second opinion, as a share of those of the first ...
+SECOND_SHARE = 0.1
+# ... and at least.
+SECOND_LEAST = 20
 
-# The divergence that is left by a second opinion, in parts of that before, if the first was stuck.
+# The first run was stuck if the second opinion lowers the divergence to less than this share.
 STUCK = 0.1
 
 

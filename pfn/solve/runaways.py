@@ -1,8 +1,8 @@
 """Values that run away: hidden entries that end far above every observation of their variable.
 
-A hidden entry has no say of its own. Where few observations hold the components that reach it, sweeps may raise it
-without end, for a divergence of the observed entries that falls a little. The observations of its variable are the
-scale to compare with.
+Hidden entries do not count in the divergence. Where few observations hold the components that reach one, sweeps may
+raise it without end, while the divergence of the observed entries falls a little. The observations of its variable are
+the scale to compare with.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ import scipy.sparse as sp
 from pfn.errors import RunawayWarning, warn_user
 from pfn.solve.data import Observations
 
-# How many times the largest observation a hidden value may be. Runs of known networks whose hidden values are right end
-# with at most that in 99.9 % of variables; learning from digits and ratings, the error of the hidden values is a fifth
-# larger than it need be where the largest of them is that far off.
+# Hidden values above this many times the largest observation have run away. Runs of known networks whose hidden values
+# are right stay below it in 99.9 % of variables. In learning from digits and ratings, the error of hidden values is a
+# fifth above the least possible where the largest of them is at this limit.
 FACTOR = 5
 
-# The largest of fewer positive observations may be small by chance. Zeros say nothing about how large a variable is:
-# they are how entries are ruled out.
+# The largest of fewer positive observations may be small by chance. Zeros are not counted: they rule entries out, and
+# say nothing of the size of a variable.
 ENOUGH = 30
 
 
@@ -79,7 +79,7 @@ class Runaways:
         return float(np.fmax.reduce(self._observed[name], initial=0))
 
     def warn(self) -> bool:
-        """Warn of every variable that has run away, once, with its largest value; whether any has ever.
+        """Warn of every variable that has run away, once, with its largest value; true if any has, now or before.
 
         Components without any observation are left out: their scale may be any.
         """

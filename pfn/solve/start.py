@@ -59,8 +59,8 @@ class Start:
     dtype: np.dtype[Any]
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    quiet: bool = False  # whether an inference starts near zero, so that what the data do not ask for stays there
-    from_data: bool = False  # whether what is not given starts from what the data say, where they do
+    quiet: bool = False  # inference starts near zero, so that values that the data do not ask for stay there
+    from_data: bool = False  # values that are not given start from what the data say, where they do
     ended: Callable[[], bool] = lambda: False  # whether the user wants no more
 
     @classmethod
@@ -242,7 +242,7 @@ class Start:
 
 
 def _row_sums(parameters: Mapping[str, Any], slices: int, term: Term) -> np.ndarray:
-    """The reconstruction of a term from parents that are all one, in so many slices."""
+    """The reconstruction of a term from parents that are all one, in the middle of a sequence of `slices`."""
     W = parameters[term.parameter.name]
     if term.window is None:
         return np.asarray(W.sum(axis=1), dtype=float).ravel()
