@@ -4,10 +4,10 @@ Random coupled, partly hidden networks with known parameters: one to three views
 lagged, with a level or a machine above, in units from 1e-3 to 1e3; half of the data exact, half with noise. Right is a
 divergence below 1e-6 of the data's own, or within 2 % of the best of long runs from several starts; of exact data, also
 every value that exact inference calls unique within .02 of the largest of its variable. Silent: neither right nor
-warned about. False alarm: right, and warned about. Data sets with a view that is missing in a part of the samples, and
-with runs that only a closure couples, are learned from.
+warned about. False alarm: right, and warned about.
 
     python -m benchmarks.settling [--cases 100] [--first 0] [--long 5000] [--starts 3] [--jobs 2]
+        [--options 'iterations=2000']
 """
 
 import argparse
@@ -29,7 +29,7 @@ OFF = 0.02  # of the largest value of a variable
 
 
 class Question(NamedTuple):
-    """A network with known parameters, and what is seen of one draw from it."""
+    """A network with known parameters, and the observed part of one draw from it."""
 
     network: pfn.Network
     data: dict[str, np.ndarray]
@@ -37,7 +37,7 @@ class Question(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How one inference ended."""
+    """The end of one inference, and the measures of its errors."""
 
     exact: bool
     wrong: bool
@@ -199,7 +199,7 @@ def _off(asked: Question, found: pfn.Result) -> float:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """What is wrong or off, how much of it in silence, and false alarms."""
+    """Numbers of wrong and off results, of those in silence, and of false alarms."""
     exact = [o for o in outcomes if o.exact]
     bad = [o.wrong or o.off > OFF for o in outcomes]
     right = sum(not b for b in bad)

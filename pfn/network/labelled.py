@@ -35,12 +35,12 @@ class Labels:
 
     @property
     def are_times(self) -> bool:
-        """Whether they are dates, periods or durations."""
+        """True for dates, periods and durations."""
         return hasattr(self.index, "asi8")
 
     @property
     def are_panels(self) -> bool:
-        """Whether a label is a pair, or more, such as (patient, visit)."""
+        """True if a label is a pair, or more, such as (patient, visit)."""
         return getattr(self.index, "nlevels", 1) > 1
 
     @cached_property
@@ -81,7 +81,7 @@ class Labels:
         return int(np.flatnonzero(wrong)[0]) if wrong.any() else None
 
     def _follows_the_calendar(self) -> bool:
-        """Whether dates are regular though not equally long apart, such as the months of a year."""
+        """True if dates are regular though not equally long apart, such as the months of a year."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas announces that it will answer by an object of another kind
             return bool(getattr(self.index, "inferred_freq", None))
@@ -148,7 +148,7 @@ def _labels(axes: Sequence[Any]) -> tuple[Labels | None, Labels | None]:
 
 
 def _counts(index: Any) -> bool:
-    """Whether an index is the numbers from 0 on, as tables have it without labels."""
+    """True if an index is the numbers from 0 on, as tables have it without labels."""
     kind = getattr(index.dtype, "kind", "O")
     return kind in "iu" and not hasattr(index, "asi8") and np.array_equal(np.asarray(index), np.arange(len(index)))
 

@@ -168,7 +168,7 @@ STUCK = 0.1
 
 
 def second_opinion(request: Request, method: Method, answer: Answer) -> str | None:
-    """Why an inference over several levels that settled close to a fit may be stuck there, if substitution gets on.
+    """The doubt about an inference over several levels that settled close to a fit, if substitution gets on from there.
 
     Sweeps over several levels have points at which they stay although the data can be fitted exactly. Substitution,
     which descends, leaves such points in a few sweeps; where the data have noise it gains only a little.
@@ -202,7 +202,7 @@ def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, 
 
 
 def _best(answers: Generator[Answer, None, None], interruption: Interruption) -> Answer:
-    """The answer with the least objective; the first of those that have the same."""
+    """The answer with the least objective, the first of equal ones."""
     best: Answer | None = None
     for answer in answers:
         if best is None or _objective(answer) < _objective(best):
@@ -226,7 +226,7 @@ def _objective(answer: Answer) -> tuple[float, float]:
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets, with warnings of values that ran away or may be far from right."""
+    """The result for the user, with warnings of values that ran away or may be far from right."""
     runaways = answer.runaways or Runaways()
     if answer.iterations and answer.runaways is None:
         runaways.look_at(request.observations, answer.values)

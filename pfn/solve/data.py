@@ -172,7 +172,7 @@ def find_variable(network: Network, key: Any) -> Variable:
 
 
 def plain_start(network: Network, item: Variable | Parameter, given: Any, observations: Observations) -> Any:
-    """What a variable or parameter is to start from as bare numbers, in the order of labels and of the data."""
+    """The starting values given for a variable or parameter as bare numbers, in the order of labels and of the data."""
     what = f"initial: {item.name}"
     if isinstance(item, Parameter):
         table = read_table(given, what, DataError)

@@ -107,7 +107,7 @@ def _by_name(values: Any, table: Table, variable: Variable, what: str, seen: dic
 
 
 def looks_around(network: Network) -> bool:
-    """Whether an equation ties different times together: then columns must be evenly spaced in time."""
+    """True if an equation ties different times together: then columns must be evenly spaced in time."""
     slices = [piece for e in network.factorizations for piece in (*e.children, *e.parents)]
     return any(piece.lag for piece in slices) or any(term.window for e in network.factorizations for term in e.terms)
 

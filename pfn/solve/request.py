@@ -66,7 +66,7 @@ class Request:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=keys))
 
     def again(self, restart: int) -> "Request":
-        """The same question with other random numbers; all runs but the plain one start from nothing else."""
+        """The question of a restart: with other random numbers, which all runs but the first start from."""
         return replace(self, restart=restart, drawn=restart > 0)
 
 

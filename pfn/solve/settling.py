@@ -102,7 +102,7 @@ class Settling:
                 number *= GROWTH
 
     def look(self, done: int, values: Mapping[str, Any], past: Sequence[float]) -> str | None:
-        """Why the run has settled after this sweep, or None; `past` has the divergence after every sweep."""
+        """The criterion by which the run has settled by now, or None; `past` has the divergence after every sweep."""
         stall = self._request.stall
         if done != self._next:
             return None
@@ -139,7 +139,7 @@ class Settling:
         return self._scale
 
     def falling(self, past: Sequence[float]) -> bool:
-        """Whether a run that was ended by its limit was still on its way."""
+        """True if a run that was ended by its limit was still on its way."""
         now = past[-1] if past else np.nan
         if not self.scale or not _spread(past) > FALLING * now:
             return False  # where all data are zero, or none are known, there is nothing to compare with
@@ -161,7 +161,7 @@ class Settling:
 
 
 def nearly_fitted(share: float) -> bool:
-    """Whether data may be exact, and the run stuck: the divergence is a small `share` of the data's own, not tiny."""
+    """True if data may be exact and the run stuck: the divergence is a small `share` of the data's own, not tiny."""
     return FITTED < share < NEARLY
 
 
