@@ -6,7 +6,7 @@ that grow with the run. A run has settled after n sweeps if
 
 - the divergence has changed by less than the share `stall` of its value since sweep n/2 (from n = 100 on), or
 - no parent and no learned parameter has an entry that changed since sweep n/2 by more than `stall`/100 of the largest
-  (at n = 16, 32, 64, …: all else follows from parents and parameters), or
+  (at n = 32, 64, 128, …: all else follows from parents and parameters), or
 - the divergence is below (`stall`/100)² of that of the data from their own means: they are fitted (from n = 100 on).
 
 A divergence changes with the square of the values: hence the square, and the hundredth for values, which are to be
@@ -33,7 +33,7 @@ STALL = 1e-3
 STILL = 0.01
 
 # The first sweep after which values are kept; they are compared for the first time after twice as many.
-FIRST_VALUES = 8
+FIRST_VALUES = 16
 
 # The first sweep after which the divergence is judged: before, momentum still builds up.
 FIRST_DIVERGENCE = 100
@@ -87,7 +87,7 @@ class Settling:
         return self._next
 
     def _numbers(self) -> Iterator[int]:
-        """8, 16, 32, 64, 100, 125, 128, …, rounded up to sweeps that are measured."""
+        """16, 32, 64, 100, 125, 128, …, rounded up to sweeps that are measured."""
         every, doubling, number = self._request.measure, FIRST_VALUES, float(FIRST_DIVERGENCE)
         while True:
             yield -(-min(doubling, int(number)) // every) * every
