@@ -6,7 +6,7 @@ with the run. A run has settled after n sweeps if
 
 - the divergence has changed by less than the share `stall` of its value since sweep n/2 (from n = 100 on), or
 - no entry of a parent or of a learned parameter has changed since sweep n/2 by more than `stall`/100 of the largest
-  entry there (at n = 16, 32, 64, …: all else follows from parents and parameters), or
+  entry there (at n = 32, 64, 128, …: all else follows from parents and parameters), or
 - the divergence is below (`stall`/100)² of that of the data from their own means: they are fitted (from n = 100 on).
 
 Values are to be right in more digits than the divergence: hence the hundredth. The divergence changes with the square
@@ -33,7 +33,7 @@ STALL = 1e-3
 STILL = 0.01
 
 # The first sweep after which values are kept; they are compared for the first time after twice as many.
-FIRST_VALUES = 8
+FIRST_VALUES = 16
 
 # The first sweep after which the divergence is judged: before, momentum still builds up.
 FIRST_DIVERGENCE = 100
@@ -92,7 +92,7 @@ class Settling:
         return self._next
 
     def _numbers(self) -> Iterator[int]:
-        """8, 16, 32, 64, 100, 125, 128, …, rounded up to sweeps that are measured."""
+        """16, 32, 64, 100, 125, 128, …, rounded up to sweeps that are measured."""
         every, doubling, number = self._request.measure, FIRST_VALUES, float(FIRST_DIVERGENCE)
         while True:
             yield -(-min(doubling, int(number)) // every) * every
