@@ -190,6 +190,8 @@ def _off(asked: Question, found: pfn.Result) -> float:
         exact = pfn.infer(asked.network, asked.data, method="exact", progress=False)
     except pfn.NoExactSolution:  # by rounding: large and small numbers in one network
         return 0.0
+    if exact.unique is None:  # no solution was found to be exact, so none is unique
+        return 0.0
     worst = 0.0
     for variable in asked.network.variables:
         unique, values = exact.unique[variable], exact[variable]

@@ -37,8 +37,8 @@ class Propagate:
       "joint" makes both from the same ratios, which takes one product less;
     - divergence: "kl" (Kullback-Leibler) or "euclidean";
     - epsilon: what is added to numerators and denominators; small against the data;
-    - initial_scale: hidden values start uniform between 0 and this; None: at the scale of the data in learning, at a
-      millionth of it in inference, where values that no observation asks for are to stay near zero;
+    - initial_scale: hidden values start uniform between 0 and this; None: at the scale of the data in learning; in
+      inference at a millionth of the largest observation, so that values that no observation asks for stay near zero;
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import has_hidden
 from pfn.errors import RunawayWarning, warn_user
 from pfn.solve.data import Observations
 
@@ -43,6 +44,8 @@ class Runaways:
     def look_at(self, observations: Observations, values: Mapping[str, Any], *, among: str = "") -> None:
         """Take the values of all variables that were observed; `among` ends the names of places."""
         for name, arrays in observations.arrays.items():
+            if not any(map(has_hidden, arrays)):
+                continue
             pieces = values[name] if observations.listed else [values[name]]
             for seen in arrays:
                 if not sp.issparse(seen):  # sparse data hide nothing

@@ -72,9 +72,11 @@ class Scales:
             ties += self._ties(equation, mixed=equation.name in mixed)
             for places in self._pinned_by(equation):
                 pinned[places] = True
-        one, other = np.hstack(ties) if ties else np.zeros((2, 0), dtype=int)
-        links = sp.coo_array((np.ones(len(one)), (one, other)), (len(pinned), len(pinned)))
-        count, self._classes = connected_components(links, directed=False)
+        count, self._classes = len(pinned), np.arange(len(pinned))
+        if ties:
+            one, other = np.hstack(ties)
+            links = sp.coo_array((np.ones(len(one)), (one, other)), (len(pinned), len(pinned)))
+            count, self._classes = connected_components(links, directed=False)
         self._open = np.ones(count, dtype=bool)  # the classes that nothing fixes
         self._open[self._classes[pinned]] = False
 

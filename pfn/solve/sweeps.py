@@ -310,7 +310,7 @@ class Sweeps:
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
             doubt=self._doubt() if self.ran_its_course and not self.request.limited else None,
-            share=self._share() if self.ran_its_course else float("nan"),
+            share=self._share() if self.ran_its_course and not self.request.limited else float("nan"),
             statistics=statistics,
             entries=entries,
         )
