@@ -121,7 +121,7 @@ def paper_run(rounds: int) -> None:
     def run(kind: str, method: str) -> pfn.Result:
         dtype, precision = PRECISIONS[kind]
         options: dict[str, Any] = {"method": METHODS[method], "dtype": dtype, "precision": precision}
-        return pfn.learn(network, data, iterations=800, engine="jax", progress=False, **options)
+        return pfn.learn(network, data, iterations=800, stall=None, engine="jax", progress=False, **options)
 
     cells = {}
     for kind in PRECISIONS:

@@ -102,7 +102,9 @@ class Bench:
         def learn() -> LanguageModel:
             network = language_network(self.vocabulary, features, transitions)
             data = {"y": self.vocabulary.one_hot(self.learned)}
-            result = pfn.learn(network, data, iterations=sweeps, initial=start, dtype="float32", progress=False)
+            result = pfn.learn(
+                network, data, iterations=sweeps, stall=None, initial=start, dtype="float32", progress=False
+            )
             print(f"after {sweeps} sweeps:", diagnose_features(result["B"], unigram), flush=True)
             return model_of_network(result, self.vocabulary, unigram)
 

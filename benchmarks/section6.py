@@ -72,7 +72,13 @@ def run(X: np.ndarray, case: Case, seed: int, dtype: str) -> Outcome:
     size = np.sqrt(np.mean(X**2))
     begin = perf_counter()
     result = pfn.learn(
-        spectrogram_hierarchy(512), {"x1": X}, method=case.method, iterations=case.sweeps, seed=seed, dtype=dtype
+        spectrogram_hierarchy(512),
+        {"x1": X},
+        method=case.method,
+        iterations=case.sweeps,
+        stall=None,
+        seed=seed,
+        dtype=dtype,
     )
     seconds = perf_counter() - begin
     below = np.flatnonzero(result.history["eq1"] <= TARGET * size)

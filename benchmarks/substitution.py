@@ -84,7 +84,13 @@ def section6(seeds: int, sweeps: int, *, quick: bool) -> None:
     runs: dict[str, list[Run]] = {name: [] for name in METHODS}
     for seed in range(seeds):
         for name, method in METHODS.items():
-            options = {"method": method, "iterations": sweeps, "seed": seed, "dtype": "float32" if quick else "float64"}
+            options = {
+                "method": method,
+                "iterations": sweeps,
+                "stall": None,
+                "seed": seed,
+                "dtype": "float32" if quick else "float64",
+            }
             result, seconds = clocked(
                 lambda note, options=options: pfn.learn(network, {"x1": X}, callback=note, progress=False, **options)
             )

@@ -120,7 +120,7 @@ class Errors(NamedTuple):
 
 
 def root_mean(squared: float, entries: float) -> float:
-    """The root mean square of so many entries: NaN where none counts, infinite where the squares overflowed."""
+    """The root mean square of a number of entries: NaN where none counts, infinite where the squares overflowed."""
     if not isfinite(squared):
         return inf
     return sqrt(squared / entries) if entries else nan

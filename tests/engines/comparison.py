@@ -24,7 +24,9 @@ def sweep(
     weights = options.pop("weights", None)
     dtype = options.pop("dtype", "float64")
     method = pfn.Propagate(**({"acceleration": None} | options))
-    return ask(network, data, iterations=iterations, initial=initial, weights=weights, method=method, dtype=dtype)
+    return ask(
+        network, data, iterations=iterations, stall=None, initial=initial, weights=weights, method=method, dtype=dtype
+    )
 
 
 def assert_close(found: Any, wanted: Any, name: str, relative: float = RELATIVE) -> None:

@@ -36,6 +36,7 @@ def ask(problem: networks.RandomProblem, engine: str, iterations: int = 25, meas
         method=pfn.Propagate(**options),
         engine=engine,
         measure=measure,
+        stall=None,
     )
 
 

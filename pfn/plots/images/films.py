@@ -174,7 +174,8 @@ def film(
         items.append(found)
     seen = _Camera(items, wanted_sweeps(every, iterations), sequence, options.get("callback"))
     run = learn_parameters if learn else infer
-    result = run(network, data, iterations=iterations, **{**options, "callback": seen})
+    # A film shows every sweep that is asked for, those in which nothing moves any more, too.
+    result = run(network, data, iterations=iterations, **{"stall": None, **options, "callback": seen})
     seen.keep(result.iterations, result)
 
     # In front of the frames of each item, its given values.

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from pfn.plots.recording import record
 
 import pfn
 from pfn import plots
 from pfn.automata import Hierarchy, StateMachine
 from pfn.models import hierarchical_network
-from pfn.plots import film_page
+from pfn.plots.images import films
 from pfn.solve.history import History
 
 LOWER = StateMachine(["d", "e", "end"], [("d", "e"), ("e", "end")], start="d", end="end")
@@ -60,9 +59,8 @@ def test_equations_without_an_error_come_last_and_are_in_no_ones_way() -> None:
     assert np.isnan(found["eq1"][1]).all()
     both = curves(plots.convergence({"one": result}))["one"]
     np.testing.assert_array_equal(both[1], result.history["eq2"])
-    options: dict[str, Any] = {"learn": False, "sequence": 0, "options": {}}
-    recording = record(network, {x: np.ones((2, 3))}, [h], every=[2], iterations=2, **options)
-    assert film_page._errors(recording)[-1] == pytest.approx(recording.result.rmse["eq2"])
+    recording = plots.film(network, {x: np.ones((2, 3))}, [h], every=[2], iterations=2).recording
+    assert films._errors(recording)[-1] == pytest.approx(recording.result.rmse["eq2"])
 
 
 def test_results_to_compare_by_their_largest_error() -> None:
