@@ -54,7 +54,11 @@ class Run(Protocol):
 # Without one it takes NumPy: compiled dense products are no faster (benchmarks/jax_engine.py).
 WORTH_COMPILING = 2e11
 
-_HOMES = {"numpy": ("pfn.engines.numpy_engine", "NumpyRun"), "jax": ("pfn.engines.jax_engine", "JaxRun")}
+_HOMES = {
+    "numpy": ("pfn.engines.numpy_engine", "NumpyRun"),
+    "program": ("pfn.engines.program_engine", "make_program_run"),
+    "jax": ("pfn.engines.jax_engine", "JaxRun"),
+}
 
 
 def make_run(engine: str, problem: Problem) -> Run:

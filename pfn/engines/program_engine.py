@@ -1,0 +1,228 @@
+"""Runs of Algorithm 1 as programs of the NumPy backend."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.backends.numpy import BoundProgram, Memory
+from pfn.engines.fixed import DENSE_ENTRIES
+from pfn.engines.layout import Layout as SlotLayout
+from pfn.engines.numpy_engine import NumpyRun
+from pfn.engines.problem import Errors, Problem, Statistics, dense
+from pfn.engines.stretch import Stretch
+from pfn.engines.threads import Threads, product_sizes
+from pfn.formulas import coefficients
+from pfn.program import Lowering, Program, SweepKind
+from pfn.program.lowering import counted_entries
+from pfn.program.passes import optimise
+from pfn.updates.momentum import strength
+
+
+def refusal(problem: Problem) -> str | None:
+    """Why the program cannot serve a problem yet, or None."""
+    network = problem.schedule.network
+    if any(term.window is not None for e in network.factorizations for term in e.terms):
+        return "terms with a decay"
+    if any(sp.issparse(a) and np.prod(a.shape) > DENSE_ENTRIES for arrays in problem.observed.values() for a in arrays):
+        return "large sparse data"
+    layout = SlotLayout(network, problem.lengths, problem.observed)
+    if Threads(product_sizes(network, layout)).count > 1:
+        return "threads"
+    return None
+
+
+def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
+    """A run by programs where they serve the problem, else the run of the older engine."""
+    return ProgramRun(problem) if refusal(problem) is None else NumpyRun(problem)
+
+
+class ProgramRun:
+    """The values of a run, and the programs of its sweeps, each lowered and bound when it is first needed."""
+
+    def __init__(self, problem: Problem, *, leave_out: Sequence[str] = ()) -> None:
+        """`leave_out` names passes that are not made."""
+        reason = refusal(problem)
+        if reason is not None:
+            raise NotImplementedError(f"programs do not serve {reason} yet: use NumpyRun.")
+        self._problem, self._leave_out = problem, leave_out
+        self._network = problem.schedule.network
+        self._lowering = Lowering(problem, "numpy")
+        self._layout = self._lowering.layout
+        self._memory = Memory(problem.dtype)
+        self._bound: dict[object, BoundProgram] = {}
+        self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
+        self._released: frozenset[str] = frozenset()
+        self._entries = counted_entries(self._lowering)
+        self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
+        self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
+
+    # --- programs
+
+    def _kind(self, number: int, sparseness: Mapping[str, float]) -> SweepKind:
+        """What kind of sweep has this number and sparseness."""
+        return SweepKind(
+            frozenset(name for name, rhythm in self._rhythms.items() if rhythm.due(number)),
+            self._released,
+            frozenset(name for name, theta in sparseness.items() if theta),
+        )
+
+    def _bind(self, key: tuple[Any, ...]) -> BoundProgram:
+        """The program of this name and kind."""
+        if key not in self._bound:
+            name, *arguments = key
+            program: Program = getattr(self._lowering, name)(*arguments)
+            self._bound[key] = BoundProgram(optimise(program, self._leave_out), self._memory)
+        return self._bound[key]
+
+    def _perform(self, bound: BoundProgram, inputs: Mapping[str, float]) -> None:
+        """One sweep; what its predecessor would have left is made first where that was another program."""
+        for name, value in inputs.items():
+            self._memory.set_input(name, value)
+        if bound is not self._last:
+            for call in bound.enter:
+                call()
+            self._last = bound
+        for call in bound.body:
+            call()
+
+    # --- the protocol of runs
+
+    @property
+    def pace(self) -> int:
+        """Number of sweeps to ask for at a time."""
+        return 1
+
+    def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
+        """One sweep, with momentum before it if the problem asks for it, and the errors after it."""
+        number = stretch.first
+        sparseness = stretch.sparseness(number)
+        inputs = {f"sparseness {name}": theta for name, theta in sparseness.items() if theta}
+        if self._problem.accelerated:
+            inputs["gain"], inputs["rest"] = coefficients(strength(stretch.steps))
+        bound = self._bind(("sweep", self._kind(number, sparseness)))
+        self._perform(bound, inputs)
+        return [self._errors(bound) if self._problem.accelerated or stretch.measured(number) else None]
+
+    def _errors(self, bound: BoundProgram) -> Errors:
+        for call in bound.measure:
+            call()
+        squared = {name: self._memory.result(f"squares {name}") for name in self._entries}
+        divergence = sum(self._memory.result(f"divergence {name}") for name in self._entries)
+        rmse = {name: (total / self._entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
+        return Errors(rmse, divergence, sum(squared.values()))
+
+    def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
+        """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
+        inputs = {f"sparseness {name}": theta for name, theta in sparseness.items() if theta}
+        for level in range(len(self._lowering.levels)):
+            for number in range(rounds):
+                self._perform(self._bind(("level", level, self._kind(number, sparseness))), inputs)
+        self._perform(self._bind(("propagation", self._kind(0, sparseness))), inputs)
+
+    def release(self, name: str) -> None:
+        """From now on the variable is hidden."""
+        self._released |= {name}
+
+    def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
+        """By learned parameter, what its left update would be made from now; no sweep can follow."""
+        kind = self._kind(0, sparseness)._replace(due=frozenset(self._problem.learned))
+        bound = self._bind(("statistics", kind))
+        self._perform(bound, {f"sparseness {name}": theta for name, theta in sparseness.items() if theta})
+        found = {}
+        for unit in self._lowering.store.units:
+            sums = [bound.view(bound.program.names[f"{what} {unit.name}"]) for what in ("products", "denominators")]
+            if sums[1].ndim == 2 and sums[1].shape[0] == 1 < sums[0].shape[0]:
+                sums[1] = sums[1][0]
+            for parameter in unit.parameters:
+                part = [s if unit.form is not None else s[..., unit.columns(parameter)] for s in sums]
+                found[parameter.name] = Statistics(*(s.copy() for s in part))
+        return found
+
+    # --- values
+
+    def _values(self, name: str) -> np.ndarray:
+        """The array of a variable or of a unit."""
+        store = self._lowering.store
+        if name in store.fixed:
+            return store.fixed[name]
+        shape = store.start[name].shape
+        return self._memory.state(name).reshape(shape)
+
+    def variable(self, name: str) -> list[Any]:
+        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
+        observed = self._problem.observed.get(name)
+        if name in self._lowering.store.fixed and observed is not None:
+            return [array.copy() for array in observed]
+        touched, array, result = self._layout.touched(name), self._values(name), []
+        for sequence in range(len(self._layout.lengths)):
+            slots = self._layout.slots(name, sequence)
+            values = np.array(array[:, slots])
+            values[:, ~touched[slots]] = np.nan
+            if observed is not None:
+                known = dense(observed[sequence])
+                gaps = np.isnan(values[:, : known.shape[1]])
+                values[:, : known.shape[1]][gaps] = known[gaps]
+            result.append(values)
+        return result
+
+    def parameter(self, name: str) -> Any:
+        """The current matrix of a parameter."""
+        unit = self._lowering.store.unit_of.get(name)
+        if unit is None:
+            return self._problem.start[name]
+        values = self._values(unit.name)
+        if unit.form is not None:
+            pattern = unit.form.pattern
+            return sp.csr_array((values.copy(), pattern.indices, pattern.indptr), pattern.shape)
+        return values[:, unit.columns(self._parameters[name])].copy()
+
+    @cached_property
+    def _parameters(self) -> dict[str, Any]:
+        return {parameter.name: parameter for parameter in self._network.parameters}
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Everything that the next sweep depends on: values now and, with momentum, z of before the last sweep."""
+        moments = {"now": {name: self._values(name) for name in self._lowering.store.start}}
+        if self._problem.accelerated:
+            moments["before"] = {name: self._doubled(name) / 2 for name in self._lowering.store.start}
+        return {
+            f"{moment} {name}": self._packed(name, array)
+            for moment, arrays in moments.items()
+            for name, array in arrays.items()
+        }
+
+    def _doubled(self, name: str) -> np.ndarray:
+        return self._memory.state(f"before {name}").reshape(self._lowering.store.start[name].shape)
+
+    def _packed(self, name: str, array: np.ndarray) -> np.ndarray:
+        """The columns of all sequences of a variable without what lies between them; units as they are."""
+        if name.startswith("unit "):
+            return array.copy()
+        return np.hstack([array[:, self._layout.slots(name, s)] for s in range(len(self._layout.lengths))])
+
+    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Continue where `save_state` left off, of this engine or another."""
+        for name in self._lowering.store.start:
+            self._unpack(name, self._values(name), saved[f"now {name}"])
+            if f"before {name}" in saved and self._problem.accelerated:
+                self._unpack(name, self._doubled(name), 2 * np.asarray(saved[f"before {name}"]))
+        self._last = None
+
+    def _unpack(self, name: str, array: np.ndarray, packed: np.ndarray) -> None:
+        if name.startswith("unit "):
+            array[...] = packed
+            return
+        column = 0
+        for sequence in range(len(self._layout.lengths)):
+            slots = self._layout.slots(name, sequence)
+            width = slots.stop - slots.start
+            array[:, slots] = packed[:, column : column + width]
+            column += width
+
+    def close(self) -> None:
+        """Give all memory back but that of the values themselves; no sweep can follow."""
+        self._bound, self._last = {}, None
+        self._memory.drop(self._lowering.store.start)

@@ -1,0 +1,167 @@
+"""One equation while a program is written: stacked parents, reconstruction, fields, and what updates take of them."""
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from pfn.formulas import Divergence, Fields, smooth
+from pfn.network import Factorization, Slice
+from pfn.program.layout import Layout
+from pfn.program.matrices import Block
+from pfn.program.problem import Problem
+from pfn.program.recorder import Recorder, Tracer
+
+
+class Copy(NamedTuple):
+    """One occurrence of a variable in an equation, as a child or as a parent."""
+
+    variable: str
+    rows: slice
+    """Its rows in the stacked children or parents."""
+    skip: int
+    """The first slot of the equation at which it exists."""
+    start: int
+    """The column of the variable's array that belongs to that slot."""
+    exists: Tracer | None
+    """One row of booleans from that slot on: where the equation holds and the slice lies in its sequence; None: all."""
+
+
+class Counts(NamedTuple):
+    """How often the slots of an equation count."""
+
+    live: np.ndarray | None
+    """Booleans, false where the equation does not hold; None where it holds in all slots."""
+    weights: np.ndarray
+    """Zero where it does not hold, else the weight of the column."""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every slot counts once."""
+        return bool((self.weights == 1).all())
+
+
+def counts_of(equation: Factorization, layout: Layout, problem: Problem) -> Counts:
+    """The counts of an equation's slots, from its sequences and the user's weights."""
+    live = layout.live(equation)
+    weights = np.ones(layout.count(equation)) if live is None else live.astype(float)
+    for sequence, given in enumerate(problem.weights.get(equation.name, ())):
+        start = int(layout.starts[sequence])
+        weights[start : start + given.size] *= given
+    return Counts(live, weights)
+
+
+class Writer:
+    """Writes the work of one equation down, with the values of variables as they are at that point of the program."""
+
+    def __init__(
+        self,
+        equation: Factorization,
+        *,
+        recorder: Recorder,
+        layout: Layout,
+        problem: Problem,
+        divergence: Divergence,
+        variables: dict[str, Tracer],
+        blocks: list[Block],
+        sparseness: Tracer | None,
+    ) -> None:
+        """`sparseness` is the number θ of the equation, None where it is zero in this kind of sweep."""
+        self.equation, self.name, self.count = equation, equation.name, layout.count(equation)
+        self.recorder, self._layout = recorder, layout
+        self._divergence, self._epsilon = divergence, problem.epsilon
+        self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
+        self.counts = counts_of(equation, layout, problem)
+        self.children = [self._copy(piece, rows) for piece, rows in zip(equation.children, equation.parts, strict=True)]
+        ends = accumulate((p.variable.size for p in equation.parents), initial=0)
+        self.parents = [self._copy(p, slice(*rows)) for p, rows in zip(equation.parents, pairwise(ends), strict=True)]
+        self.height = self.parents[-1].rows.stop
+
+    def _copy(self, piece: Slice, rows: slice) -> Copy:
+        skip = self._layout.skipped(piece, self.count)
+        exists = self._layout.exists(self.equation, piece)
+        mask = None
+        if exists is not None:
+            mask = self.recorder.constant(f"{self.name} exists at lag {min(piece.lag, 0)}", exists[None, skip:])
+        columns = self._layout.slice_columns(piece, self.count)
+        return Copy(piece.variable.name, rows, skip, columns.start, mask)
+
+    def live(self) -> Tracer | None:
+        """One row of booleans: the slots at which the equation holds; None for all."""
+        mask = self.counts.live
+        return None if mask is None else self.recorder.constant(f"{self.name} holds", mask[None])
+
+    def weights(self) -> Tracer | None:
+        """How often every slot counts, as one row; None where all count once."""
+        if self.counts.uniform:
+            return None
+        return self.recorder.constant(f"{self.name} counts", self.counts.weights[None])
+
+    def _seen(self, copy: Copy) -> Tracer:
+        """The columns of a variable that a copy is."""
+        columns = slice(copy.start, copy.start + self.count - copy.skip)
+        return self._variables[copy.variable].columns(columns)
+
+    def stacked_parents(self) -> Tracer:
+        """S: the parent slices on top of each other, zero before time 0 and before the start of a sequence."""
+        pieces, boxes = [], []
+        for copy in self.parents:
+            seen = self._seen(copy)
+            if copy.skip and copy.exists is not None:  # the start of a sequence follows the end of another one
+                seen = self.recorder.where(copy.exists, seen, 0.0)
+            pieces.append(seen)
+            boxes.append((copy.rows.start, copy.skip))
+        return self.recorder.overlay((self.height, self.count), pieces, boxes)
+
+    def smoothed_parents(self) -> Tracer:
+        """S smoothed for the sparseness, which takes the place of S in updates."""
+        S = self.stacked_parents()
+        return S if self._sparseness is None else smooth(S, self._sparseness)
+
+    def reconstruction(self, S: Tracer) -> Tracer:
+        """R = W S."""
+        total = None
+        for block in self._blocks:
+            part = block.matrix.apply(S if len(self._blocks) == 1 else S.rows(block.rows))
+            total = part if total is None else total + part
+        assert total is not None  # an equation has terms
+        return total
+
+    def child_pairs(self, R: Tracer) -> Iterator[tuple[Tracer, Tracer]]:
+        """For each child its values X and its rows of R."""
+        return ((self._seen(copy), R.rows(copy.rows)) for copy in self.children)
+
+    def fields(self, S: Tracer) -> Fields:
+        """A and B of the divergence, zero where the equation does not hold."""
+        found = [self._divergence.fields(X, R, self._epsilon) for X, R in self.child_pairs(self.reconstruction(S))]
+        A = self.recorder.stack([part.A for part in found])
+        fields_B = [part.B for part in found if part.B is not None]
+        B = self.recorder.stack(fields_B) if fields_B else None
+        return Fields(self._where_live(A), None if B is None else self._where_live(B))
+
+    def _where_live(self, x: Tracer) -> Tracer:
+        live = self.live()
+        return x if live is None else self.recorder.where(live, x, 0.0)
+
+    def parent_terms(self, fields: Fields) -> tuple[Tracer, Tracer]:
+        """Numerators Wᵀ A and denominators Wᵀ B of the right update of S.
+
+        Denominators that are the same in all columns are a vector.
+        """
+        numerator = self._adjoint(fields.A)
+        if fields.B is None:
+            sums = [block.matrix.column_sums() for block in self._blocks]
+            denominator = self.recorder.stack([part.reshape(part.shape[0], 1) for part in sums])
+        else:
+            denominator = self._adjoint(fields.B)
+        if self._sparseness is not None:
+            numerator, denominator = smooth(numerator, self._sparseness), smooth(denominator, self._sparseness)
+        return numerator, denominator.reshape(self.height) if fields.B is None else denominator
+
+    def _adjoint(self, field: Tracer) -> Tracer:
+        return self.recorder.stack([block.matrix.adjoint(field) for block in self._blocks])
+
+    def propagated(self) -> Tracer:
+        """The copies of the children in the downward pass: R = W S with the plain W, zero where it does not hold."""
+        return self._where_live(self.reconstruction(self.stacked_parents()))

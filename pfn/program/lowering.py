@@ -1,0 +1,417 @@
+"""Schedule → program: the steps of a sweep, written down by the formulas, one operation after the other.
+
+What is written is naive: every result is an array of its own, nothing is kept and nothing is done in place. The passes
+(`pfn.program.passes`) see to that. Only the order has foresight: equations of a level are written down side by side.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from pfn.formulas import DIVERGENCES, Fields, extrapolate, factor, updated
+from pfn.formulas.momentum import FLOOR
+from pfn.network import Factorization
+from pfn.program.equations import Copy, Writer, counts_of
+from pfn.program.layout import Layout
+from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
+from pfn.program.matrices import MatrixShelf
+from pfn.program.problem import Problem
+from pfn.program.program import Array, Program, View
+from pfn.program.recorder import Recorder, Tracer
+from pfn.program.store import Store, Unit
+
+# Up to this number of entries, a call costs more than the work of a pass over them.
+SMALL_ENTRIES = 1 << 15
+
+
+class SweepKind(NamedTuple):
+    """What distinguishes the sweeps of a run that need programs of their own."""
+
+    due: frozenset[str]
+    """Learned parameters that are updated in the sweep."""
+    released: frozenset[str]
+    """Variables whose observations have been let go."""
+    smoothed: frozenset[str]
+    """Equations with a sparseness above zero."""
+
+
+class ParentCopy(NamedTuple):
+    """Numerators and denominators of a right update for one occurrence of a parent, and the equation they are from.
+
+    Denominators that are the same in all columns are a vector.
+    """
+
+    work: Writer
+    copy: Copy
+    numerator: Tracer
+    denominator: Tracer
+
+
+class Lowering:
+    """Writes programs down for the runs of one problem; constants and decisions are shared by all of them."""
+
+    def __init__(self, problem: Problem, backend: str) -> None:
+        self.problem, self.network = problem, problem.schedule.network
+        self.layout = Layout(self.network, problem.lengths, problem.observed)
+        self.store = Store(problem, self.layout)
+        self._shelf = MatrixShelf(self.store, backend)
+        self._constants: dict[str, Array] = {}
+        self.levels = [
+            [e for e in self.network.by_level if self.network.level_of(e) == level]
+            for level in range(1, len(self.network.levels))
+        ]
+
+    def sweep(self, kind: SweepKind) -> Program:
+        """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
+        writing = _Writing(self, kind)
+        if self.problem.accelerated:
+            writing.extrapolate()
+        writing.up(range(len(self.levels)))
+        writing.down()
+        body = writing.recorder.section()
+        writing.errors()
+        return writing.program(body, writing.recorder.section())
+
+    def level(self, level: int, kind: SweepKind) -> Program:
+        """The upward work of one level (from 0), whose parents settle at once: a round of the start by levels."""
+        writing = _Writing(self, kind)
+        writing.up([level])
+        return writing.program(writing.recorder.section())
+
+    def propagation(self, kind: SweepKind) -> Program:
+        """The downward pass alone."""
+        writing = _Writing(self, kind)
+        writing.down()
+        return writing.program(writing.recorder.section())
+
+    def statistics(self, kind: SweepKind) -> Program:
+        """The sums of the left updates of all units as they are now; `names` has two arrays for each unit."""
+        writing = _Writing(self, kind)
+        names = writing.statistics()
+        program = writing.program(writing.recorder.section())
+        return Program(program.arrays, program.body, names=names, dtype=program.dtype)
+
+
+class _Writing:
+    """One program while it is written."""
+
+    def __init__(self, lowering: Lowering, kind: SweepKind) -> None:
+        self.problem, self.network, self.kind = lowering.problem, lowering.network, kind
+        self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
+        self.divergence = DIVERGENCES[self.problem.divergence.name]
+        self.recorder = Recorder(self.problem.dtype, lowering._constants)
+        self.variables = {v.name: self.store.variable(self.recorder, v.name) for v in self.network.variables}
+        self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
+        self.work = {e.name: self._writer(lowering._shelf, e) for e in self.network.factorizations}
+
+    def _writer(self, shelf: MatrixShelf, equation: Factorization) -> Writer:
+        return Writer(
+            equation,
+            recorder=self.recorder,
+            layout=self.layout,
+            problem=self.problem,
+            divergence=self.divergence,
+            variables=self.variables,
+            blocks=shelf.blocks(self.recorder, equation),
+            sparseness=self.recorder.input(f"sparseness {equation.name}")
+            if equation.name in self.kind.smoothed
+            else None,
+        )
+
+    def program(self, body: tuple[Any, ...], measure: tuple[Any, ...] = ()) -> Program:
+        """What was written."""
+        names = {name: tracer.view for name, tracer in self.variables.items()}
+        for unit, tracer in self.units.items():
+            for p in unit.parameters if unit.form is None else ():
+                names[p.name] = tracer.columns(unit.columns(p)).view
+        return Program(self.recorder.arrays, body, measure, names=names, dtype=self.problem.dtype)
+
+    # --- values
+
+    def _changes(self, name: str) -> bool:
+        return name in self.store.start
+
+    def _take(self, name: str, new: Tracer) -> None:
+        """Let a variable take new values, then put its observed entries back."""
+        self.recorder.assign(self.variables[name], new)
+        self._restore(name)
+
+    def _restore(self, name: str) -> None:
+        held = self.store.held.get(name)
+        if held is not None and name not in self.kind.released:
+            x = self.variables[name]
+            mask = self.recorder.constant(f"{name} is observed", held.mask)
+            observed = self.recorder.constant(f"{name} observed", held.values)
+            self.recorder.assign(x, self.recorder.where(mask, observed, x))
+
+    # --- momentum
+
+    def extrapolate(self) -> None:
+        """Ratio momentum on all variables that change and the learned parameters that are due.
+
+        Values that are zero at the start of the run stay zero: fixed zeros of W, columns between sequences.
+        """
+        start = self.store.start
+        moving = [n for n in start if n in self.variables]
+        moving += [unit.name for unit in self.units if unit.names <= self.kind.due]
+        gain, rest = self.recorder.input("gain"), self.recorder.input("rest")
+        zeros = {name for name in moving if not start[name].all()}
+        if sum(start[name].size for name in moving) <= SMALL_ENTRIES and zeros:
+            zeros = set(moving)  # the same operation for all of them, so that they can become one
+        with self.recorder.stage():
+            for name in moving:
+                x = self.recorder.state(name, start[name])
+                doubled = self.recorder.state(f"before {name}", 2 * np.maximum(start[name], FLOOR))
+                floor = self._floor(name) if name in zeros else FLOOR
+                moved, now = extrapolate(x, doubled, gain, rest, floor)
+                self.recorder.assign(doubled, now)
+                self.recorder.assign(x, moved)
+        with self.recorder.stage():
+            for name in moving:
+                self._restore(name)
+
+    def _floor(self, name: str) -> Tracer:
+        return self.recorder.constant(f"{name} floor", np.where(self.store.start[name] == 0, 0, FLOOR))
+
+    # --- the upward pass
+
+    def up(self, levels: Collection[int]) -> None:
+        """By level: left updates, then right updates of the parents whose equations are all done.
+
+        With one level only, all of its parents are settled from the copies in it.
+        """
+        waiting: dict[str, list[ParentCopy]] = {}
+        for level in levels:
+            made = self._joint_fields(level) if self.problem.joint else {}
+            with self.recorder.stage():
+                joint = {name: self.work[name].parent_terms(fields) for name, (_, fields) in made.items()}
+            self._left_updates(level + 1, made)
+            with self.recorder.stage():
+                self._right_terms(level, waiting, joint)
+                later = [e for n in levels if n > level for e in self.levels[n]]
+                unfinished = {p.variable.name for e in later for p in e.parents}
+                ready = {name: waiting.pop(name) for name in list(waiting) if name not in unfinished}
+                for name, copies in ready.items():
+                    self._take(name, self._right_update(name, copies))
+
+    def _joint_fields(self, level: int) -> dict[str, tuple[Tracer, Fields]]:
+        """Stacked parents and fields of the equations whose left and right updates are made from the same ratios."""
+        steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level + 1]
+        due = {name for s in steps if self.kind.due & set(s.targets) for name in s.equations}
+        with self.recorder.stage():
+            found = {}
+            for equation in self.levels[level]:
+                work = self.work[equation.name]
+                if equation.name in due and self._changing_parents(work):
+                    S = work.smoothed_parents()
+                    found[equation.name] = S, work.fields(S)
+            return found
+
+    def _changing_parents(self, work: Writer) -> list[Copy]:
+        """The parents that change; none where the equation has no columns."""
+        return [copy for copy in work.parents if self._changes(copy.variable)] if work.count else []
+
+    def _left_updates(self, level: int, made: Mapping[str, tuple[Tracer, Fields]]) -> None:
+        """The left updates of a level, all from the same values, and the normalizations after them."""
+        steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level]
+        with self.recorder.stage():
+            for step in steps:
+                units = [u for u in self.units if u.names & set(step.targets) and u.names <= self.kind.due]
+                sums = self._left_sums(units, step.equations, made)
+                for unit in units:
+                    new = update_unit(self.recorder, self.store, unit, sums[unit], self.problem.epsilon)
+                    self.recorder.assign(self.units[unit], new)
+                names = {name for unit in units for name in unit.names}
+                equations = [self.work[name].equation for name in step.equations]
+                normalize(self.recorder, self.store, names, equations)
+
+    def _left_sums(
+        self, units: list[Unit], equations: Collection[str], made: Mapping[str, tuple[Tracer, Fields]]
+    ) -> dict[Unit, Sums]:
+        """The sums of units over all equations of a step."""
+        total: dict[Unit, Sums] = {}
+        for name in equations if units else ():
+            work = self.work[name]
+            if name in made:
+                S, fields = made[name]
+            else:
+                S = work.smoothed_parents()
+                fields = work.fields(S)
+            for unit in units:
+                found = left_terms(work, S, fields, unit)
+                if found is not None and unit in total:
+                    found = Sums(*(a + b for a, b in zip(total[unit], found, strict=True)))
+                total |= {unit: found} if found is not None else {}
+        return total
+
+    def _right_terms(
+        self, level: int, waiting: dict[str, list[ParentCopy]], joint: Mapping[str, tuple[Tracer, Tracer]]
+    ) -> None:
+        """Numerators and denominators of the right updates of a level, by parent."""
+        for equation in self.levels[level]:
+            work = self.work[equation.name]
+            copies = self._changing_parents(work)
+            if not copies:
+                continue
+            if equation.name in joint:
+                numerator, denominator = joint[equation.name]
+            else:
+                numerator, denominator = work.parent_terms(work.fields(work.smoothed_parents()))
+            for copy in copies:
+                above, below = numerator.rows(copy.rows), denominator.rows(copy.rows)
+                above = above.columns(slice(copy.skip, work.count))
+                below = below if len(below.shape) == 1 else below.columns(slice(copy.skip, work.count))
+                waiting.setdefault(copy.variable, []).append(ParentCopy(work, copy, above, below))
+
+    def _right_update(self, name: str, copies: list[ParentCopy]) -> Tracer:
+        """The new values of a parent from its copies: pooled, or the mean of what each copy alone would become."""
+        x, epsilon = self.variables[name], self.problem.epsilon
+        if self.problem.averaging == "pooled":
+            numerator = self._sum_of(name, copies, [c.numerator for c in copies], masked=False)
+            return cast("Tracer", updated(x, numerator, self._pooled_denominator(name, copies), epsilon))
+        factors = [factor(c.numerator, _as_column(c.denominator), epsilon) for c in copies]
+        total = self._sum_of(name, copies, factors, masked=True)
+        equations = {c.work.name for c in copies}
+        return x * self._mean(total, *self._mean_counts(name, "parents", equations))
+
+    def _sum_of(self, name: str, copies: list[ParentCopy], fields: list[Tracer], *, masked: bool) -> Tracer:
+        """The sum over copies of fields in the columns where each copy is; zero where there is none.
+
+        Fields are zero where the equation does not hold, unless they are to be masked; they are not where it holds but
+        the slice lies before the start of its sequence.
+        """
+        pieces = []
+        for (_, copy, _, _), field in zip(copies, fields, strict=True):
+            values = field
+            if copy.exists is not None and (masked or copy.skip):
+                values = self.recorder.where(copy.exists, values, 0.0)
+            pieces.append(values)
+        boxes = [(0, c.copy.start) for c in copies]
+        return self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+
+    def _pooled_denominator(self, name: str, copies: list[ParentCopy]) -> Tracer:
+        """The sum of the denominators of all copies; where each is one column, a product of few numbers."""
+        if len(copies[0].denominator.shape) == 2:
+            return self._sum_of(name, copies, [c.denominator for c in copies], masked=False)
+        there = np.array([self.layout.touches(c.work.equation, self._slice_of(c)) for c in copies], float)
+        if there.all():
+            total = copies[0].denominator
+            for copy in copies[1:]:
+                total = total + copy.denominator
+            return _as_column(total)
+        columns = self.recorder.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
+        return columns.T @ self.recorder.constant(f"columns of the copies of {name} {_names(copies)}", there)
+
+    @staticmethod
+    def _slice_of(copy: ParentCopy) -> Any:
+        return copy.work.equation.parents[copy.work.parents.index(copy.copy)]
+
+    # --- the downward pass
+
+    def down(self) -> None:
+        """From the top: children become the mean of their copies W S once all of their equations are done."""
+        copies: dict[str, list[tuple[Writer, Copy]]] = {}
+        for work in self.work.values():
+            for copy in work.children if work.count else ():
+                copies.setdefault(copy.variable, []).append((work, copy))
+        lowest = {name: min(self.network.level_of(w.equation) for w, _ in found) for name, found in copies.items()}
+        propagated: dict[str, Tracer] = {}
+        for level in range(len(self.levels), 0, -1):
+            with self.recorder.stage():
+                for equation in self.levels[level - 1]:
+                    propagated[equation.name] = self.work[equation.name].propagated()
+                for name, found in copies.items():
+                    if lowest[name] == level and self._changes(name):
+                        self._take(name, self._mean_of_children(name, found, propagated))
+
+    def _mean_of_children(
+        self, name: str, copies: list[tuple[Writer, Copy]], propagated: Mapping[str, Tracer]
+    ) -> Tracer:
+        pieces = [propagated[work.name].rows(copy.rows) for work, copy in copies]
+        boxes = [(0, copy.start) for _, copy in copies]
+        total = self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+        current, share = self._mean_counts(name, "children", {work.name for work, _ in copies})
+        if current is not None:
+            total = total + self.variables[name] * current
+        return total if share is None else total * share
+
+    @staticmethod
+    def _mean(total: Tracer, current: Tracer | None, share: Tracer | None) -> Tracer:
+        """(total + current) · share, where a part that does nothing is left out."""
+        total = total if current is None else total + current
+        return total if share is None else total * share
+
+    def _mean_counts(self, name: str, role: str, equations: Collection[str]) -> tuple[Tracer | None, Tracer | None]:
+        """By column how often the current value counts in a mean, and one over the number of what is counted.
+
+        None in place of a row of zeros or of ones. Columns that no copy touches keep their value; with the averaging
+        "all", copies that are not updated in this pass count with the current value.
+        """
+        updated, others = np.zeros((2, self.layout.width(name)))
+        for equation in self.network.factorizations:
+            for kind, pieces in (("parents", equation.parents), ("children", equation.children)):
+                for piece in (p for p in pieces if p.variable.name == name):
+                    touched = self.layout.touches(equation, piece)
+                    if kind == role and equation.name in equations:
+                        updated += touched
+                    else:
+                        others += touched
+        current = others if self.problem.averaging == "all" else np.zeros_like(others)
+        current = np.where(updated == 0, 1.0, current)
+        share = 1 / np.maximum(current + updated, 1.0)
+        of = f"{name} among its {role} in {', '.join(sorted(equations))}"
+        return (
+            self.recorder.constant(f"current {of}", current[None]) if current.any() else None,
+            self.recorder.constant(f"share {of}", share[None]) if (share != 1).any() else None,
+        )
+
+    # --- errors and statistics
+
+    def errors(self) -> None:
+        """Results: by equation the sum of squared errors, and the divergence."""
+        with self.recorder.stage():
+            for work in self.work.values():
+                R = work.reconstruction(work.stacked_parents())
+                pairs = list(work.child_pairs(R))
+                X = self.recorder.stack([X for X, _ in pairs])
+                weights = work.weights()
+                error = X - R
+                squares = (error * (error if weights is None else error * weights)).sum()
+                self._result(f"squares {work.name}", squares)
+                self._result(f"divergence {work.name}", self.divergence.value(X, R, self.problem.epsilon, weights))
+
+    def _result(self, name: str, value: Tracer) -> None:
+        self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)
+
+    def statistics(self) -> dict[str, View]:
+        """Sums of the left updates of all units."""
+        names: dict[str, View] = {}
+        for step in (s for s in self.problem.schedule.up if s.action == "left update"):
+            units = [u for u in self.units if u.names & set(step.targets)]
+            with self.recorder.stage():
+                sums = self._left_sums(units, step.equations, {})
+                for unit, found in sums.items():
+                    numerator, denominator = tied(self.recorder, unit, found)
+                    for what, value in (("products", self.units[unit] * numerator), ("denominators", denominator)):
+                        target = self.recorder.declare(f"{what} {unit.name}", Array(value.shape, "result"))
+                        self.recorder.assign(target, value)
+                        names[f"{what} {unit.name}"] = target.view
+        return names
+
+
+def _as_column(x: Tracer) -> Tracer:
+    """A vector as a matrix of one column."""
+    return x.reshape(x.shape[0], 1) if len(x.shape) == 1 else x
+
+
+def _names(copies: list[ParentCopy]) -> str:
+    return ", ".join(dict.fromkeys(copy.work.name for copy in copies))
+
+
+def counted_entries(lowering: Lowering) -> dict[str, float]:
+    """By equation how many entries its errors count: rows times the sum of the counts of its slots."""
+    return {
+        e.name: float(counts_of(e, lowering.layout, lowering.problem).weights.sum()) * e.rows
+        for e in lowering.network.factorizations
+    }

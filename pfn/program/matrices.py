@@ -1,0 +1,132 @@
+"""The matrices of an equation while a program is written: products with stacked parents, dense or sparse alike."""
+
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.network import Factorization, Parameter
+from pfn.program.recorder import Recorder, Tracer
+from pfn.program.storage import is_sparse
+from pfn.program.store import SparseForm, Store
+
+
+class Matrix(Protocol):
+    """A matrix W of rows × columns entries."""
+
+    def apply(self, S: Tracer) -> Tracer:
+        """W S."""
+
+    def adjoint(self, A: Tracer) -> Tracer:
+        """Wᵀ A."""
+
+    def column_sums(self) -> Tracer:
+        """Wᵀ 1, one number per column."""
+
+
+class DenseMatrix:
+    """A matrix of which all entries are stored."""
+
+    def __init__(self, values: Tracer) -> None:
+        self._values = values
+
+    def apply(self, S: Tracer) -> Tracer:
+        """W S."""
+        return self._values @ S
+
+    def adjoint(self, A: Tracer) -> Tracer:
+        """Wᵀ A."""
+        return self._values.T @ A
+
+    def column_sums(self) -> Tracer:
+        """Wᵀ 1, one number per column."""
+        return self._values.sum(axis=0)
+
+
+class SparseMatrix:
+    """A matrix of which some entries are stored: `entries` in the order of its sparse form."""
+
+    def __init__(self, entries: Tracer, form: SparseForm) -> None:
+        self._entries, self._form = entries, form
+
+    def apply(self, S: Tracer) -> Tracer:
+        """W S."""
+        if self._form.diagonal:
+            return self._entries.reshape(S.shape[0], 1) * S
+        return self._entries.recorder.sparse_dot(self._entries, self._form.pattern, S)
+
+    def adjoint(self, A: Tracer) -> Tracer:
+        """Wᵀ A."""
+        if self._form.diagonal:
+            return self.apply(A)
+        recorder = self._entries.recorder
+        return recorder.sparse_dot(recorder.take(self._entries, self._form.turn), self._form.turned, A)
+
+    def column_sums(self) -> Tracer:
+        """Wᵀ 1, one number per column."""
+        return self._entries.recorder.label_sums(self._entries, self._form.columns)
+
+
+class Block(NamedTuple):
+    """A matrix and the rows of the stacked parents that it multiplies."""
+
+    matrix: Matrix
+    rows: slice
+
+
+class MatrixShelf:
+    """The matrices of all equations, each decided and converted once for all programs of a run."""
+
+    def __init__(self, store: Store, backend: str) -> None:
+        self._store, self._backend = store, backend
+        self._known: dict[tuple[str, ...], tuple[np.ndarray, SparseForm | None]] = {}
+
+    def blocks(self, recorder: Recorder, equation: Factorization) -> list[Block]:
+        """The matrices of an equation: the unit that all its parameters make up, or one for each run of terms."""
+        store, row = self._store, 0
+        first = store.unit_of.get(equation.parameters[0].name)
+        if first is not None and first.parameters == equation.parameters and first.form is None:
+            values = store.unit(recorder, first)
+            return [Block(DenseMatrix(values), slice(0, values.shape[1]))]
+        blocks = []
+        for kind, run in groupby(equation.parameters, key=self._kind):
+            parameters = list(run)
+            for group in [parameters] if kind.startswith("known") else [[p] for p in parameters]:
+                width = sum(p.shape[1] for p in group)
+                matrix = self._matrix(recorder, group, equation)
+                blocks.append(Block(matrix, slice(row, row + width)))
+                row += width
+        return blocks
+
+    def _kind(self, parameter: Parameter) -> str:
+        if parameter.name in self._store.unit_of:
+            return "learned"
+        return "known, sparse" if sp.issparse(self._store.problem.start[parameter.name]) else "known"
+
+    def _matrix(self, recorder: Recorder, parameters: list[Parameter], equation: Factorization) -> Matrix:
+        unit = self._store.unit_of.get(parameters[0].name)
+        if unit is not None:
+            if unit.form is not None:
+                return SparseMatrix(self._store.unit(recorder, unit), unit.form)
+            return DenseMatrix(self._store.parameter(recorder, parameters[0]))
+        names = tuple(p.name for p in parameters)
+        if names not in self._known:
+            self._known[names] = self._known_matrix(names, self._store.layout.count(equation))
+        values, form = self._known[names]
+        constant = recorder.constant(" ".join(names), values)
+        return DenseMatrix(constant) if form is None else SparseMatrix(constant, form)
+
+    def _known_matrix(self, names: tuple[str, ...], columns: int) -> tuple[np.ndarray, SparseForm | None]:
+        """Known matrices side by side, dense or their stored entries, whichever is faster with so many columns."""
+        given: list[Any] = [self._store.problem.start[name] for name in names]
+        if any(map(sp.issparse, given)):
+            matrix: Any = sp.csr_array(sp.hstack([sp.csr_array(m) for m in given], format="csr"))
+        else:
+            matrix = given[0] if len(given) == 1 else np.hstack(given)
+        if not is_sparse(matrix, columns, self._backend):
+            return (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)), None
+        csr = sp.csr_array(matrix)
+        if not sp.issparse(given[0]):
+            csr.eliminate_zeros()
+        return csr.data, SparseForm(csr)

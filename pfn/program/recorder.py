@@ -1,0 +1,237 @@
+"""Recording: formulas called with tracers write operations down, each result in an array of its own."""
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pfn.program.program import Array, Labels, Op, Pattern, View, whole
+
+Box = tuple[int, int]  # the row and the column at which a piece begins
+
+UFUNCS = {np.positive: "copy"} | {
+    getattr(np, name): name
+    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "log1p", "log", "sqrt", "power")
+}
+
+
+class Tracer:
+    """Stands for the values of a view while a formula is called: every operation on it is recorded.
+
+    Knows the operators of NumPy, the ufuncs in `UFUNCS`, `np.clip`, and the methods below.
+    """
+
+    def __init__(self, recorder: "Recorder", view: View) -> None:
+        self.recorder, self.view = recorder, view
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        return self.view.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of all numbers of the program."""
+        return self.recorder.dtype
+
+    @property
+    def T(self) -> "Tracer":
+        """The transposed matrix."""
+        return Tracer(self.recorder, self.view.T)
+
+    def rows(self, rows: slice) -> "Tracer":
+        """Some rows."""
+        return Tracer(self.recorder, self.view.rows(rows))
+
+    def columns(self, columns: slice) -> "Tracer":
+        """Some columns."""
+        return Tracer(self.recorder, self.view.columns(columns))
+
+    def reshape(self, *shape: int) -> "Tracer":
+        """The entries in another shape."""
+        return Tracer(self.recorder, self.view.reshaped(shape))
+
+    def sum(self, axis: int | None = None, *, keepdims: bool = False) -> "Tracer":
+        """The sum over an axis, or over all entries."""
+        kept = () if axis is None else tuple(n for i, n in enumerate(self.shape) if i != axis)
+        found = self.recorder.emit("sum", kept, self, data=axis)
+        return found.reshape(*(1 if i == axis else n for i, n in enumerate(self.shape))) if keepdims else found
+
+    def mean(self, axis: int, *, keepdims: bool = False) -> "Tracer":
+        """The mean over an axis."""
+        return self.sum(axis, keepdims=keepdims) * (1 / max(self.shape[axis], 1))
+
+    def __add__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("add", self, other)
+
+    def __radd__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("add", other, self)
+
+    def __sub__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("subtract", other, self)
+
+    def __mul__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("divide", other, self)
+
+    def __pow__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("power", self, other)
+
+    def __rpow__(self, other: Any) -> "Tracer":
+        return self.recorder.elementwise("power", other, self)
+
+    def __neg__(self) -> "Tracer":
+        return self.recorder.elementwise("negative", self)
+
+    def __matmul__(self, other: "Tracer") -> "Tracer":
+        return self.recorder.dot(self, other)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            return NotImplemented
+        return self.recorder.elementwise(UFUNCS[ufunc], *inputs)
+
+    def __array_function__(self, function: Any, _types: Any, inputs: Any, options: Any) -> Any:
+        if function is not np.clip or options:
+            return NotImplemented
+        return self.recorder.elementwise("clip", *inputs)
+
+
+class Recorder:
+    """The operations and arrays of a program while it is written.
+
+    `constants` may be shared by the recorders of several programs: what has the same name is the same array.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], constants: MutableMapping[str, Array] | None = None) -> None:
+        self.dtype = dtype
+        self.arrays: dict[str, Array] = {}
+        self.ops: list[Op] = []
+        self._constants = {} if constants is None else constants
+        self._count = 0
+
+    # --- arrays
+
+    def declare(self, name: str, array: Array) -> Tracer:
+        """An array by its name; one that is there already is taken as it is."""
+        self.arrays.setdefault(name, array)
+        return Tracer(self, whole(name, self.arrays[name].shape))
+
+    def constant(self, name: str, value: Any) -> Tracer:
+        """An array that never changes; booleans stay booleans, other numbers get the type of the program."""
+        if name not in self._constants:
+            given = np.asarray(value)
+            kept = given if given.dtype == bool else np.ascontiguousarray(given, self.dtype)
+            self._constants[name] = Array(given.shape, "constant", np.ascontiguousarray(kept).reshape(given.shape))
+        return self.declare(name, self._constants[name])
+
+    def state(self, name: str, start: np.ndarray) -> Tracer:
+        """An array that changes from sweep to sweep, and what it starts with."""
+        return self.declare(name, Array(start.shape, "state", start))
+
+    def input(self, name: str) -> Tracer:
+        """A number that is set before a sweep."""
+        return self.declare(name, Array((), "input"))
+
+    # --- operations
+
+    def emit(self, do: str, shape: tuple[int, ...], *operands: Any, data: Any = None) -> Tracer:
+        """Write an operation down whose result is a new array."""
+        self._count += 1
+        name = f"{do} {self._count}"
+        self.arrays[name] = Array(shape, "temp")
+        out = whole(name, shape)
+        self.ops.append(Op(do, out, tuple(o.view if isinstance(o, Tracer) else float(o) for o in operands), data))
+        return Tracer(self, out)
+
+    def assign(self, target: Tracer, value: Tracer) -> None:
+        """Let an array, all of it, take these values."""
+        self.ops.append(Op("copy", target.view, (value.view.reshaped(target.shape),)))
+
+    def elementwise(self, do: str, *operands: Any) -> Tracer:
+        """An operation entry by entry, with the broadcasting of NumPy."""
+        shape = np.broadcast_shapes(*(o.shape for o in operands if isinstance(o, Tracer)))
+        return self.emit(do, shape, *operands)
+
+    def where(self, mask: Tracer, chosen: Tracer, other: Tracer | float) -> Tracer:
+        """`chosen` where the mask is true, `other` elsewhere."""
+        return self.elementwise("where", mask, chosen, other)
+
+    def dot(self, a: Tracer, b: Tracer) -> Tracer:
+        """The product of two matrices, or of a matrix and a vector."""
+        return self.emit("dot", (*a.shape[:1], *b.shape[1:]), a, b)
+
+    def overlay(self, shape: tuple[int, ...], pieces: Sequence[Tracer], boxes: Sequence[Box]) -> Tracer:
+        """The sum of pieces, each with its first entry at the row and column of its box; zero where there is none."""
+        if len(pieces) == 1 and pieces[0].shape == shape:
+            return pieces[0]
+        return self.emit("overlay", shape, *pieces, data=tuple(boxes))
+
+    def stack(self, pieces: Sequence[Tracer]) -> Tracer:
+        """Matrices of the same number of columns on top of each other."""
+        boxes, row = [], 0
+        for piece in pieces:
+            boxes.append((row, 0))
+            row += piece.shape[0]
+        return self.overlay((row, pieces[0].shape[1]), pieces, boxes)
+
+    def sparse_dot(self, entries: Tracer, pattern: Pattern, dense: Tracer) -> Tracer:
+        """The product of a sparse matrix, given by its stored entries and their pattern, and a dense one."""
+        return self.emit("sparse dot", (pattern.shape[0], dense.shape[1]), entries, dense, data=pattern)
+
+    def sampled_dot(self, a: Tracer, b: Tracer, pattern: Pattern) -> Tracer:
+        """The entries of the product a b at the places of a pattern only."""
+        return self.emit("sampled dot", (pattern.indices.size,), a, b, data=pattern)
+
+    def take(self, x: Tracer, places: Labels) -> Tracer:
+        """For every label the entry of x at that place."""
+        return self.emit("take", (places.labels.size,), x, data=places)
+
+    def label_sums(self, x: Tracer, places: Labels) -> Tracer:
+        """For every label from 0 on, the sum of the entries of x that have it."""
+        return self.emit("label sums", (places.count,), x, data=places)
+
+    # --- order
+
+    @contextmanager
+    def stage(self) -> Iterator[None]:
+        """Chains of operations that do not depend on each other lie side by side in what is recorded here.
+
+        First the operations that depend on no other of the stage, by kind, then those that depend on these, and so on:
+        so the same formula, called for one equation after the other, has its operations of one kind next to each other,
+        where a pass can make them one.
+        """
+        start = len(self.ops)
+        yield
+        ranks: list[tuple[int, int, Op]] = []
+        written: dict[str, int] = {}  # by array, the rank of its last writer
+        read: dict[str, int] = {}  # by array, the highest rank of its readers since
+        kinds: dict[str, int] = {}
+        for op in self.ops[start:]:
+            names = [view.array for view in op.reads]
+            before = [written[name] for name in (*names, op.out.array) if name in written]
+            before += [read[op.out.array]] if op.out.array in read else []
+            rank = 1 + max(before, default=-1)
+            for name in names:
+                read[name] = max(read.get(name, 0), rank)
+            written[op.out.array] = rank
+            read.pop(op.out.array, None)
+            ranks.append((rank, kinds.setdefault(op.do, len(kinds)), op))
+        self.ops[start:] = [op for _, _, op in sorted(ranks, key=lambda item: item[:2])]
+
+    def section(self) -> tuple[Op, ...]:
+        """The operations recorded since the last section, which ends here."""
+        ops, self.ops = tuple(self.ops), []
+        return ops

@@ -1,0 +1,164 @@
+"""What variables and parameters are in a program: constants, or state and what it starts with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from pfn.network import Factorization, Network, Parameter
+from pfn.network.matrices import is_diagonal
+from pfn.program.layout import Layout
+from pfn.program.problem import Problem, Pull, dense, has_hidden, pulls
+from pfn.program.program import Labels, Pattern
+from pfn.program.recorder import Recorder, Tracer
+
+
+class SparseForm:
+    """The stored entries of a sparse matrix: their pattern, that of the transposed matrix, and how to reorder them."""
+
+    def __init__(self, matrix: Any) -> None:
+        csr = sp.csr_array(matrix)
+        self.pattern = Pattern(csr.shape, csr.indptr, csr.indices)
+        self.diagonal = is_diagonal(csr)
+        order = sp.csr_array((np.arange(csr.nnz), csr.indices, csr.indptr), csr.shape).T.tocsr()
+        self.turned = Pattern(order.shape, order.indptr, order.indices)
+        self.turn = Labels(order.data, csr.nnz)
+        self.columns = Labels(csr.indices, csr.shape[1])
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Learned parameters that lie side by side in one matrix and are updated as one; often a single parameter."""
+
+    parameters: tuple[Parameter, ...]
+    form: SparseForm | None  # of a sparse parameter, of which only the stored entries are learned
+
+    @property
+    def name(self) -> str:
+        """The name of its array."""
+        return "unit " + " ".join(parameter.name for parameter in self.parameters)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the parameters."""
+        return frozenset(parameter.name for parameter in self.parameters)
+
+    def columns(self, parameter: Parameter) -> slice:
+        """Where a parameter lies in the matrix."""
+        start = sum(p.shape[1] for p in self.parameters[: self.parameters.index(parameter)])
+        return slice(start, start + parameter.shape[1])
+
+
+@dataclass(frozen=True)
+class Held:
+    """Observations of a variable that is not observed throughout, and a mask that is true where they are."""
+
+    values: np.ndarray
+    mask: np.ndarray
+
+
+class Store:
+    """The arrays of a run: constants of variables observed throughout, starting values of all others and of units."""
+
+    def __init__(self, problem: Problem, layout: Layout) -> None:
+        self.problem, self.layout, self.network = problem, layout, problem.schedule.network
+        self.units = _make_units(problem)
+        self.unit_of = {p.name: unit for unit in self.units for p in unit.parameters}
+        self.pulls = pulls(problem)
+        self.fixed: dict[str, np.ndarray] = {}
+        self.start: dict[str, np.ndarray] = {}
+        self.held: dict[str, Held] = {}
+        for name in self._in_order_of_equations():
+            self._place(name)
+        for unit in self.units:
+            self.start[unit.name] = _start_of(unit, problem.start, problem.dtype)
+
+    def _in_order_of_equations(self) -> list[str]:
+        """Parents of a level follow each other: their values are updated together, and so are their factors."""
+        parents = [p.variable.name for e in self.network.by_level for p in e.parents]
+        return list(dict.fromkeys([*parents, *(v.name for v in self.network.variables)]))
+
+    def _place(self, name: str) -> None:
+        problem, dtype = self.problem, self.problem.dtype
+        observed = problem.observed.get(name)
+        if observed is not None and name not in problem.released and not any(map(has_hidden, observed)):
+            self.fixed[name] = self.layout.side_by_side(name, map(dense, observed), 0.0, dtype)
+            return
+        start = np.array(self.layout.side_by_side(name, problem.start[name], 0.0, dtype))
+        if observed is not None:
+            values = self.layout.side_by_side(name, map(dense, observed), np.nan, dtype)
+            mask = ~np.isnan(values)
+            if mask.any():
+                self.held[name] = Held(np.where(mask, values, 0), mask)
+                np.copyto(start, values, where=mask)
+        self.start[name] = start
+
+    def variable(self, recorder: Recorder, name: str) -> Tracer:
+        """The array of a variable."""
+        if name in self.fixed:
+            return recorder.constant(name, self.fixed[name])
+        return recorder.state(name, self.start[name])
+
+    def unit(self, recorder: Recorder, unit: Unit) -> Tracer:
+        """The matrix of a unit, or its stored entries."""
+        return recorder.state(unit.name, self.start[unit.name])
+
+    def parameter(self, recorder: Recorder, parameter: Parameter) -> Tracer:
+        """The matrix of a learned dense parameter."""
+        unit = self.unit_of[parameter.name]
+        return self.unit(recorder, unit).columns(unit.columns(parameter))
+
+    def pull_of(self, unit: Unit) -> Pull | None:
+        """What a unit is pulled to and how much, where one of its parameters has a prior or past statistics.
+
+        Columns of parameters without a pull have the weight zero.
+        """
+        found = [self.pulls.get(p.name) for p in unit.parameters]
+        if all(pull is None for pull in found):
+            return None
+        if unit.form is not None:
+            return found[0]
+        shape = self.start[unit.name].shape
+        prior, weight = np.zeros(shape), np.zeros(shape)
+        for parameter, pull in zip(unit.parameters, found, strict=True):
+            if pull is not None:
+                prior[:, unit.columns(parameter)] = pull.prior
+                weight[:, unit.columns(parameter)] = pull.weight
+        return Pull(prior, weight)
+
+
+def _make_units(problem: Problem) -> list[Unit]:
+    """The learned parameters of the problem, in the order of their first equation."""
+    network, units = problem.schedule.network, list[Unit]()
+    placed: set[str] = set()
+    for equation in network.factorizations:
+        learned = [p for p in dict.fromkeys(equation.parameters) if p.name in problem.learned and p.name not in placed]
+        if _side_by_side(network, equation, problem):
+            units.append(Unit(tuple(learned), None))
+        else:
+            units += [Unit((p,), _form_of(problem.start[p.name])) for p in learned]
+        placed.update(p.name for p in learned)
+    return units
+
+
+def _side_by_side(network: Network, equation: Factorization, problem: Problem) -> bool:
+    """Whether all parameters of the equation are learned, dense, updated together, and used here only."""
+    uses = [p for e in network.factorizations for p in e.parameters]
+    return (
+        len(equation.terms) > 1
+        and all(p.name in problem.learned and uses.count(p) == 1 for p in equation.parameters)
+        and not any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
+        and len({problem.rhythm(p.name) for p in equation.parameters}) == 1
+    )
+
+
+def _form_of(value: Any) -> SparseForm | None:
+    return SparseForm(value) if sp.issparse(value) else None
+
+
+def _start_of(unit: Unit, start: Mapping[str, Any], dtype: np.dtype[Any]) -> np.ndarray:
+    if unit.form is not None:
+        return np.array(start[unit.parameters[0].name].data, dtype)
+    return np.hstack([np.asarray(start[p.name], dtype) for p in unit.parameters])
