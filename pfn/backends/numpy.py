@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.program.passes.expand import parts_of_overlay
 from pfn.program.program import Array, Labels, Op, Pattern, Program, View
 
 try:
@@ -25,8 +26,20 @@ ALIGNMENT_BYTES = 64
 
 UFUNCS: dict[str, Any] = {
     name: getattr(np, name)
-    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "log1p", "log", "sqrt", "power")
-} | {"copy": np.positive}
+    for name in (
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "maximum",
+        "minimum",
+        "log1p",
+        "log",
+        "sqrt",
+        "power",
+        "negative",
+    )
+} | {"copy": np.positive, "clip": _clip}
 
 
 def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
@@ -64,10 +77,6 @@ class Memory:
                 self._shared[name][:] = np.asarray(array.value).reshape(-1)
         return self._shared[name]
 
-    def state(self, name: str) -> np.ndarray:
-        """The flat values of an array that a program of this memory has as its state."""
-        return self._shared[name]
-
     def set_input(self, name: str, value: float) -> None:
         """Set a number before a sweep; programs that do not read it need not be there."""
         if name in self._shared:
@@ -77,10 +86,9 @@ class Memory:
         """A number that a measurement gave."""
         return float(self._shared[name][0])
 
-    def drop(self, keep: Iterable[str]) -> None:
-        """Give back everything but the shared arrays with these names."""
-        self._shared = {name: self._shared[name] for name in keep if name in self._shared}
-        self._constants, self._arena = {}, aligned(0, self.dtype)
+    def drop(self) -> None:
+        """Give everything back; arrays that are in use elsewhere live on there."""
+        self._shared, self._constants, self._arena = {}, {}, aligned(0, self.dtype)
 
 
 class BoundProgram:
@@ -105,6 +113,8 @@ class BoundProgram:
         array = self.program.arrays[name]
         if array.kind != "temp":
             return self._memory.of(name, array)
+        if name in self.program.places:
+            return self._memory.arena(self.program.packed)[self.program.places[name] :][: array.size]
         if name not in self._own:
             self._own[name] = aligned(array.size, self._memory.dtype)
         return self._own[name]
@@ -114,79 +124,56 @@ class BoundProgram:
 
     def _bound(self, op: Op) -> list[Call]:
         """The calls of an operation."""
-        out = self.view(op.out)
-        ins: list[Any] = [self.view(i) if isinstance(i, View) else i for i in op.ins]
-        if op.do in UFUNCS or op.do == "clip":
-            return [_elementwise(op, out, ins)]
-        if op.do == "where":
-            return _where(op, out, *ins)
-        if op.do == "dot":
-            return [_dot(out, *ins)]
-        if op.do == "sum":
-            return [
-                partial(np.add.reduce, ins[0], op.data if op.data is not None else tuple(range(ins[0].ndim)), None, out)
-            ]
         if op.do == "overlay":
-            return _overlay(out, ins, op.data)
-        if op.do == "sparse dot":
-            return _sparse_dot(out, ins[0], ins[1], op.data)
-        if op.do == "sampled dot":
-            return [partial(_sampled_dot, out, ins[0], ins[1], op.data)]
-        if op.do == "take":
-            return [partial(np.take, ins[0], op.data.labels, None, out, "clip")]
-        if op.do == "label sums":
-            return [partial(_label_sums, out, ins[0], op.data)]
-        raise NotImplementedError(f"the NumPy backend does not know the operation {op.do!r}.")
+            return self._calls(parts_of_overlay(op))
+        if op.do not in BINDERS:
+            raise NotImplementedError(f"the NumPy backend does not know the operation {op.do!r}.")
+        ins: list[Any] = [self.view(i) if isinstance(i, View) else i for i in op.ins]
+        return BINDERS[op.do](op, self.view(op.out), *ins)
 
 
-def _elementwise(op: Op, out: np.ndarray, ins: list[Any]) -> Call:
+def _ufunc(op: Op, out: np.ndarray, *ins: Any) -> list[Call]:
     if op.do == "copy" and not isinstance(op.ins[0], View):
-        return partial(out.fill, ins[0])
-    if op.do == "maximum" and isinstance(ins[1], float):
+        return [partial(out.fill, ins[0])]
+    if op.do == "maximum" and isinstance(op.ins[1], float):
         # A number as an operand makes np.maximum 2.5 to 3 times slower than the ufunc of np.clip.
-        return partial(_clip, ins[0], ins[1], np.inf, out)
-    if op.do == "clip":
-        return partial(_clip, *ins, out)
-    return (
-        partial(UFUNCS[op.do], *ins, out=out) if op.do in ("maximum", "minimum") else partial(UFUNCS[op.do], *ins, out)
-    )
+        return [partial(_clip, ins[0], ins[1], np.inf, out)]
+    if op.do in ("maximum", "minimum"):  # NumPy wants a keyword here
+        return [partial(UFUNCS[op.do], *ins, out=out)]
+    return [partial(UFUNCS[op.do], *ins, out)]
 
 
 def _where(op: Op, out: np.ndarray, mask: np.ndarray, chosen: Any, other: Any) -> list[Call]:
-    """`chosen` where the mask is true, `other` elsewhere; what `out` is already needs no copy."""
-    calls: list[Call] = []
-    if op.ins[1] == op.out or (mask.shape[0] == 1 and not isinstance(other, np.ndarray)):
-        # A row of booleans that is false in few columns: copy everything, then overwrite these columns.
-        calls += [] if op.ins[1] == op.out else [partial(np.copyto, out, chosen)]
-        if mask.shape[0] == 1:
-            return [*calls, partial(out.__setitem__, (slice(None), np.flatnonzero(~mask[0])), other)]
-        return [*calls, partial(np.copyto, out, other, where=~mask)]
-    calls += [] if op.ins[2] == op.out else [partial(np.copyto, out, other)]
-    return [*calls, partial(np.copyto, out, chosen, where=mask)]
+    """`chosen` where the mask is true, `other` elsewhere; an operand that lies where the result does is not copied."""
+    if op.ins[1] == op.out:
+        return [_overwrite(out, ~mask, other)]
+    if mask.shape[0] == 1 and not isinstance(op.ins[2], View):
+        return [partial(np.copyto, out, chosen), _overwrite(out, ~mask, other)]
+    copied = [] if op.ins[2] == op.out else [partial(np.copyto, out, other)]
+    return [*copied, _overwrite(out, mask, chosen)]
 
 
-def _dot(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> Call:
-    if out.flags.c_contiguous:
-        return partial(np.dot, a, b, out)
-    return partial(np.matmul, a, b, out)
+def _overwrite(out: np.ndarray, mask: np.ndarray, values: Any) -> Call:
+    """Values, an array or a number, where the mask is true."""
+    if mask.shape[0] == 1 and not isinstance(values, np.ndarray):
+        return partial(out.__setitem__, (slice(None), np.flatnonzero(mask[0])), values)  # a few columns
+    return partial(np.copyto, out, values, where=mask)
 
 
-def _overlay(out: np.ndarray, pieces: list[np.ndarray], boxes: tuple[tuple[int, int], ...]) -> list[Call]:
-    """The sum of pieces at their boxes: copied where there is none before them, added where there is one everywhere."""
-    covered = np.zeros(out.shape, bool)
-    calls: list[Call] = []
-    zeros = False  # whether something is added, or nothing written, where nothing was before
-    for piece, (row, column) in zip(pieces, boxes, strict=True):
-        box = slice(row, row + piece.shape[0]), slice(column, column + piece.shape[1])
-        before, place = covered[box], out[box]
-        zeros |= bool(before.any() and not before.all())
-        calls.append(partial(np.add, place, piece, place) if before.any() else partial(np.copyto, place, piece))
-        covered[box] = True
-    return calls if covered.all() and not zeros else [partial(out.fill, 0.0), *calls]
+def _dot(_op: Op, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[Call]:
+    return [partial(np.dot, a, b, out) if out.flags.c_contiguous else partial(np.matmul, a, b, out)]
 
 
-def _sparse_dot(out: np.ndarray, entries: np.ndarray, dense: np.ndarray, pattern: Pattern) -> list[Call]:
-    (rows, columns), width = pattern.shape, dense.shape[1]
+def _inner_product(_op: Op, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[Call]:
+    return [partial(np.dot, a.reshape(-1), b.reshape(-1), out)]
+
+
+def _sum(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
+    return [partial(np.add.reduce, x, tuple(range(x.ndim)) if op.data is None else op.data, None, out)]
+
+
+def _sparse_dot(op: Op, out: np.ndarray, entries: np.ndarray, dense: np.ndarray) -> list[Call]:
+    pattern: Pattern = op.data
     if csr_matvecs is None or not out.flags.c_contiguous:
         matrix = sp.csr_array((entries, pattern.indices, pattern.indptr), pattern.shape)
         return [lambda: np.copyto(out, matrix @ dense)]
@@ -196,22 +183,45 @@ def _sparse_dot(out: np.ndarray, entries: np.ndarray, dense: np.ndarray, pattern
         calls.append(partial(np.copyto, copied, dense))
         dense = copied
     flat = (pattern.indptr, pattern.indices, entries, dense.reshape(-1), out.reshape(-1))
-    return [*calls, partial(csr_matvecs, rows, columns, width, *flat)]
+    return [*calls, partial(csr_matvecs, *pattern.shape, dense.shape[1], *flat)]
 
 
 # Entries of a product that are computed at a time: their rows and columns are gathered into two such arrays.
 SAMPLED_ENTRIES = 1 << 20
 
 
-def _sampled_dot(out: np.ndarray, a: np.ndarray, b: np.ndarray, pattern: Pattern) -> None:
-    """Entries of a b at the places of a pattern."""
-    rows, columns, turned = pattern.rows, pattern.indices, b.T
+def _sampled_dot(op: Op, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[Call]:
+    """Entries of the product a b at the places of a pattern."""
+    rows, columns, turned = op.data.rows, op.data.indices, b.T
     chunk = max(1, SAMPLED_ENTRIES // max(a.shape[1], 1))
-    for start in range(0, rows.size, chunk):
-        part = slice(start, start + chunk)
-        np.einsum("et,et->e", a[rows[part]], turned[columns[part]], out=out[part])
+
+    def work() -> None:
+        for start in range(0, rows.size, chunk):
+            part = slice(start, start + chunk)
+            np.einsum("et,et->e", a[rows[part]], turned[columns[part]], out=out[part])
+
+    return [work]
 
 
-def _label_sums(out: np.ndarray, x: np.ndarray, labels: Labels) -> None:
+def _take(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
+    return [partial(np.take, x, op.data.labels, None, out, "clip")]
+
+
+def _label_sums(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
     """Sums of the entries with each label, added up in double precision."""
-    out[:] = np.bincount(labels.labels, weights=x, minlength=labels.count)
+    labels: Labels = op.data
+    return [lambda: np.copyto(out, np.bincount(labels.labels, weights=x, minlength=labels.count), casting="same_kind")]
+
+
+# By operation, what makes its calls from the operation, its result and its operands.
+BINDERS: dict[str, Callable[..., list[Call]]] = {
+    **dict.fromkeys(UFUNCS, _ufunc),
+    "where": _where,
+    "dot": _dot,
+    "inner product": _inner_product,
+    "sum": _sum,
+    "sparse dot": _sparse_dot,
+    "sampled dot": _sampled_dot,
+    "take": _take,
+    "label sums": _label_sums,
+}

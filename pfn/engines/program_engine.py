@@ -57,7 +57,8 @@ class ProgramRun:
         self._released: frozenset[str] = frozenset()
         self._entries = counted_entries(self._lowering)
         self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
-        self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
+        bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
+        self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
 
     # --- programs
 
@@ -145,11 +146,8 @@ class ProgramRun:
 
     def _values(self, name: str) -> np.ndarray:
         """The array of a variable or of a unit."""
-        store = self._lowering.store
-        if name in store.fixed:
-            return store.fixed[name]
-        shape = store.start[name].shape
-        return self._memory.state(name).reshape(shape)
+        fixed = self._lowering.store.fixed
+        return fixed[name] if name in fixed else self._state[name]
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
@@ -187,15 +185,12 @@ class ProgramRun:
         """Everything that the next sweep depends on: values now and, with momentum, z of before the last sweep."""
         moments = {"now": {name: self._values(name) for name in self._lowering.store.start}}
         if self._problem.accelerated:
-            moments["before"] = {name: self._doubled(name) / 2 for name in self._lowering.store.start}
+            moments["before"] = {n: self._state[f"before {n}"] / 2 for n in self._lowering.store.start}
         return {
             f"{moment} {name}": self._packed(name, array)
             for moment, arrays in moments.items()
             for name, array in arrays.items()
         }
-
-    def _doubled(self, name: str) -> np.ndarray:
-        return self._memory.state(f"before {name}").reshape(self._lowering.store.start[name].shape)
 
     def _packed(self, name: str, array: np.ndarray) -> np.ndarray:
         """The columns of all sequences of a variable without what lies between them; units as they are."""
@@ -208,7 +203,7 @@ class ProgramRun:
         for name in self._lowering.store.start:
             self._unpack(name, self._values(name), saved[f"now {name}"])
             if f"before {name}" in saved and self._problem.accelerated:
-                self._unpack(name, self._doubled(name), 2 * np.asarray(saved[f"before {name}"]))
+                self._unpack(name, self._state[f"before {name}"], 2 * np.asarray(saved[f"before {name}"]))
         self._last = None
 
     def _unpack(self, name: str, array: np.ndarray, packed: np.ndarray) -> None:
@@ -225,4 +220,5 @@ class ProgramRun:
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""
         self._bound, self._last = {}, None
-        self._memory.drop(self._lowering.store.start)
+        self._state = {name: self._state[name] for name in self._lowering.store.start}
+        self._memory.drop()

@@ -5,6 +5,7 @@ What is written is naive: every result is an array of its own, nothing is kept a
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -90,7 +91,7 @@ class Lowering:
         writing = _Writing(self, kind)
         names = writing.statistics()
         program = writing.program(writing.recorder.section())
-        return Program(program.arrays, program.body, names=names, dtype=program.dtype)
+        return replace(program, names={**program.names, **names})
 
 
 class _Writing:
@@ -101,6 +102,11 @@ class _Writing:
         self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
         self.divergence = DIVERGENCES[self.problem.divergence.name]
         self.recorder = Recorder(self.problem.dtype, lowering._constants)
+        # All programs declare the same state in the same order, so that it lies alike in all of them.
+        self.state = {name: self.recorder.state(name, start) for name, start in self.store.start.items()}
+        if self.problem.accelerated:
+            for name, start in self.store.start.items():
+                self.state[f"before {name}"] = self.recorder.state(f"before {name}", 2 * np.maximum(start, FLOOR))
         self.variables = {v.name: self.store.variable(self.recorder, v.name) for v in self.network.variables}
         self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
         self.work = {e.name: self._writer(lowering._shelf, e) for e in self.network.factorizations}
@@ -121,10 +127,7 @@ class _Writing:
 
     def program(self, body: tuple[Any, ...], measure: tuple[Any, ...] = ()) -> Program:
         """What was written."""
-        names = {name: tracer.view for name, tracer in self.variables.items()}
-        for unit, tracer in self.units.items():
-            for p in unit.parameters if unit.form is None else ():
-                names[p.name] = tracer.columns(unit.columns(p)).view
+        names = {name: tracer.view for name, tracer in self.state.items()}
         return Program(self.recorder.arrays, body, measure, names=names, dtype=self.problem.dtype)
 
     # --- values
@@ -161,8 +164,7 @@ class _Writing:
             zeros = set(moving)  # the same operation for all of them, so that they can become one
         with self.recorder.stage():
             for name in moving:
-                x = self.recorder.state(name, start[name])
-                doubled = self.recorder.state(f"before {name}", 2 * np.maximum(start[name], FLOOR))
+                x, doubled = self.state[name], self.state[f"before {name}"]
                 floor = self._floor(name) if name in zeros else FLOOR
                 moved, now = extrapolate(x, doubled, gain, rest, floor)
                 self.recorder.assign(doubled, now)

@@ -172,7 +172,8 @@ class Program:
 
     A backend performs `once` when it binds the program, `enter` before a sweep whose predecessor was not a sweep of
     this very program (or after which values were changed from outside), then `body`, the sweep, and `measure` where
-    errors are wanted after it. `names` says where variables and parameters lie.
+    errors are wanted after it. `names` says where the state lies, and results that are
+    arrays.
     """
 
     arrays: Mapping[str, Array]
@@ -181,6 +182,8 @@ class Program:
     once: tuple[Op, ...] = ()
     enter: tuple[Op, ...] = ()
     names: Mapping[str, View] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)  # of temporary arrays, in the buffer that they share
+    packed: int = 0  # the size of that buffer
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
 
     @property

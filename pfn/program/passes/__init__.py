@@ -3,8 +3,15 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from pfn.program.passes.expand import expand
+from pfn.program.passes.forward import forward
+from pfn.program.passes.in_place import in_place
+from pfn.program.passes.inner import inner
+from pfn.program.passes.merge import merge
+from pfn.program.passes.pack import pack
 from pfn.program.passes.prune import prune
 from pfn.program.passes.reuse import reuse
+from pfn.program.passes.spread import spread
 from pfn.program.program import Program
 
 Pass = Callable[[Program], Program]
@@ -13,7 +20,15 @@ Pass = Callable[[Program], Program]
 SHARED: dict[str, Pass] = {"reuse": reuse, "prune": prune}
 
 # Those for a backend that performs operations one by one in memory of its own.
-IN_MEMORY: dict[str, Pass] = {}
+IN_MEMORY: dict[str, Pass] = {
+    "inner": inner,
+    "expand": expand,
+    "forward": forward,
+    "spread": spread,
+    "merge": merge,
+    "in_place": in_place,
+    "pack": pack,
+}
 
 
 def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
