@@ -102,7 +102,8 @@ class BoundProgram:
                 memory.of(name, array)
         for call in self._calls(program.once):
             call()
-        self.enter, self.body, self.measure = (self._calls(ops) for ops in program.sections_of_a_sweep)
+        self.enter, self.body = self._calls(program.enter), self._calls(program.body)
+        self.measure, self.errors = self._calls(program.measure), self._calls(program.errors)
 
     def view(self, view: View) -> np.ndarray:
         """The part of memory that a view is."""

@@ -42,12 +42,12 @@ def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
 class ProgramRun:
     """The values of a run, and the programs of its sweeps, each lowered and bound when it is first needed."""
 
-    def __init__(self, problem: Problem, *, leave_out: Sequence[str] = ()) -> None:
-        """`leave_out` names passes that are not made."""
+    def __init__(self, problem: Problem, *, leave_out: Sequence[str] = (), guard_every: int = 1) -> None:
+        """`leave_out` names passes that are not made; momentum looks at the divergence every `guard_every` sweeps."""
         reason = refusal(problem)
         if reason is not None:
             raise NotImplementedError(f"programs do not serve {reason} yet: use NumpyRun.")
-        self._problem, self._leave_out = problem, leave_out
+        self._problem, self._leave_out, self._guard_every = problem, leave_out, guard_every
         self._network = problem.schedule.network
         self._lowering = Lowering(problem, "numpy")
         self._layout = self._lowering.layout
@@ -57,6 +57,8 @@ class ProgramRun:
         self._released: frozenset[str] = frozenset()
         self._entries = counted_entries(self._lowering)
         self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
+        self._all_due = all(rhythm == (1, None) for rhythm in self._rhythms.values())
+        self._sparseness: Mapping[str, float] | None = None  # of the last sweep
         bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
         self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
 
@@ -78,16 +80,20 @@ class ProgramRun:
             self._bound[key] = BoundProgram(optimise(program, self._leave_out), self._memory)
         return self._bound[key]
 
-    def _perform(self, bound: BoundProgram, inputs: Mapping[str, float]) -> None:
+    def _perform(self, bound: BoundProgram) -> None:
         """One sweep; what its predecessor would have left is made first where that was another program."""
-        for name, value in inputs.items():
-            self._memory.set_input(name, value)
         if bound is not self._last:
             for call in bound.enter:
                 call()
             self._last = bound
         for call in bound.body:
             call()
+
+    def _set_sparseness(self, sparseness: Mapping[str, float]) -> None:
+        """Set the inputs of equations with sparseness."""
+        for name, theta in sparseness.items():
+            if theta:
+                self._memory.set_input(f"sparseness {name}", theta)
 
     # --- the protocol of runs
 
@@ -99,39 +105,63 @@ class ProgramRun:
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """One sweep, with momentum before it if the problem asks for it, and the errors after it."""
         number = stretch.first
-        sparseness = stretch.sparseness(number)
-        inputs = {f"sparseness {name}": theta for name, theta in sparseness.items() if theta}
+        bound = self._next(number, stretch.sparseness(number))
         if self._problem.accelerated:
-            inputs["gain"], inputs["rest"] = coefficients(strength(stretch.steps))
-        bound = self._bind(("sweep", self._kind(number, sparseness)))
-        self._perform(bound, inputs)
-        return [self._errors(bound) if self._problem.accelerated or stretch.measured(number) else None]
+            gain, rest = coefficients(strength(stretch.steps))
+            self._memory.set_input("gain", gain)
+            self._memory.set_input("rest", rest)
+        self._perform(bound)
+        if stretch.measured(number):
+            return [self._errors(bound)]
+        if self._problem.accelerated and (number + 1) % self._guard_every == 0:
+            return [Errors({}, self._divergence(bound), float("nan"))]
+        return [None]
 
-    def _errors(self, bound: BoundProgram) -> Errors:
+    def _next(self, number: int, sparseness: Mapping[str, float]) -> BoundProgram:
+        """The program of a sweep: most often that of the sweep before, which is found without naming its kind."""
+        if self._last is None or sparseness is not self._sparseness or not self._all_due:
+            self._sparseness = sparseness
+            bound = self._bind(("sweep", self._kind(number, sparseness)))
+            self._set_sparseness(sparseness)
+            return bound
+        return self._last
+
+    def _divergence(self, bound: BoundProgram) -> float:
+        """The divergence after a sweep."""
         for call in bound.measure:
             call()
+        return self._memory.result("divergence")
+
+    def _errors(self, bound: BoundProgram) -> Errors:
+        """Divergence and errors of all equations after a sweep."""
+        divergence = self._divergence(bound)
+        for call in bound.errors:
+            call()
         squared = {name: self._memory.result(f"squares {name}") for name in self._entries}
-        divergence = sum(self._memory.result(f"divergence {name}") for name in self._entries)
         rmse = {name: (total / self._entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
         return Errors(rmse, divergence, sum(squared.values()))
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
-        inputs = {f"sparseness {name}": theta for name, theta in sparseness.items() if theta}
         for level in range(len(self._lowering.levels)):
             for number in range(rounds):
-                self._perform(self._bind(("level", level, self._kind(number, sparseness))), inputs)
-        self._perform(self._bind(("propagation", self._kind(0, sparseness))), inputs)
+                bound = self._bind(("level", level, self._kind(number, sparseness)))
+                self._set_sparseness(sparseness)
+                self._perform(bound)
+        self._perform(self._bind(("propagation", self._kind(0, sparseness))))
+        self._last = None
 
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
         self._released |= {name}
+        self._last = None
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now; no sweep can follow."""
         kind = self._kind(0, sparseness)._replace(due=frozenset(self._problem.learned))
         bound = self._bind(("statistics", kind))
-        self._perform(bound, {f"sparseness {name}": theta for name, theta in sparseness.items() if theta})
+        self._set_sparseness(sparseness)
+        self._perform(bound)
         found = {}
         for unit in self._lowering.store.units:
             sums = [bound.view(bound.program.names[f"{what} {unit.name}"]) for what in ("products", "denominators")]

@@ -134,7 +134,11 @@ class Writer:
 
     def fields(self, S: Tracer) -> Fields:
         """A and B of the divergence, zero where the equation does not hold."""
-        found = [self._divergence.fields(X, R, self._epsilon) for X, R in self.child_pairs(self.reconstruction(S))]
+        found = []
+        for X, R in self.child_pairs(self.reconstruction(S)):
+            self.recorder.chain()
+            found.append(self._divergence.fields(X, R, self._epsilon))
+        self.recorder.chain()
         A = self.recorder.stack([part.A for part in found])
         fields_B = [part.B for part in found if part.B is not None]
         B = self.recorder.stack(fields_B) if fields_B else None

@@ -18,7 +18,7 @@ from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
 from pfn.program.problem import Problem
-from pfn.program.program import Array, Program, View
+from pfn.program.program import Array, Op, Program, View
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
 
@@ -71,8 +71,10 @@ class Lowering:
         writing.up(range(len(self.levels)))
         writing.down()
         body = writing.recorder.section()
-        writing.errors()
-        return writing.program(body, writing.recorder.section())
+        errors = writing.divergences()
+        measure = writing.recorder.section()
+        writing.squared_errors(errors)
+        return writing.program(body, measure, writing.recorder.section())
 
     def level(self, level: int, kind: SweepKind) -> Program:
         """The upward work of one level (from 0), whose parents settle at once: a round of the start by levels."""
@@ -125,10 +127,10 @@ class _Writing:
             else None,
         )
 
-    def program(self, body: tuple[Any, ...], measure: tuple[Any, ...] = ()) -> Program:
+    def program(self, body: tuple[Op, ...], measure: tuple[Op, ...] = (), errors: tuple[Op, ...] = ()) -> Program:
         """What was written."""
         names = {name: tracer.view for name, tracer in self.state.items()}
-        return Program(self.recorder.arrays, body, measure, names=names, dtype=self.problem.dtype)
+        return Program(self.recorder.arrays, body, measure, errors, names=names, dtype=self.problem.dtype)
 
     # --- values
 
@@ -164,6 +166,7 @@ class _Writing:
             zeros = set(moving)  # the same operation for all of them, so that they can become one
         with self.recorder.stage():
             for name in moving:
+                self.recorder.chain()
                 x, doubled = self.state[name], self.state[f"before {name}"]
                 floor = self._floor(name) if name in zeros else FLOOR
                 moved, now = extrapolate(x, doubled, gain, rest, floor)
@@ -171,6 +174,7 @@ class _Writing:
                 self.recorder.assign(x, moved)
         with self.recorder.stage():
             for name in moving:
+                self.recorder.chain()
                 self._restore(name)
 
     def _floor(self, name: str) -> Tracer:
@@ -195,6 +199,7 @@ class _Writing:
                 unfinished = {p.variable.name for e in later for p in e.parents}
                 ready = {name: waiting.pop(name) for name in list(waiting) if name not in unfinished}
                 for name, copies in ready.items():
+                    self.recorder.chain()
                     self._take(name, self._right_update(name, copies))
 
     def _joint_fields(self, level: int) -> dict[str, tuple[Tracer, Fields]]:
@@ -222,6 +227,7 @@ class _Writing:
                 units = [u for u in self.units if u.names & set(step.targets) and u.names <= self.kind.due]
                 sums = self._left_sums(units, step.equations, made)
                 for unit in units:
+                    self.recorder.chain()
                     new = update_unit(self.recorder, self.store, unit, sums[unit], self.problem.epsilon)
                     self.recorder.assign(self.units[unit], new)
                 names = {name for unit in units for name in unit.names}
@@ -256,6 +262,7 @@ class _Writing:
             copies = self._changing_parents(work)
             if not copies:
                 continue
+            self.recorder.chain()
             if equation.name in joint:
                 numerator, denominator = joint[equation.name]
             else:
@@ -322,9 +329,11 @@ class _Writing:
         for level in range(len(self.levels), 0, -1):
             with self.recorder.stage():
                 for equation in self.levels[level - 1]:
+                    self.recorder.chain()
                     propagated[equation.name] = self.work[equation.name].propagated()
                 for name, found in copies.items():
                     if lowest[name] == level and self._changes(name):
+                        self.recorder.chain()
                         self._take(name, self._mean_of_children(name, found, propagated))
 
     def _mean_of_children(
@@ -370,18 +379,56 @@ class _Writing:
 
     # --- errors and statistics
 
-    def errors(self) -> None:
-        """Results: by equation the sum of squared errors, and the divergence."""
+    def divergences(self) -> dict[str, Tracer]:
+        """The divergence of all equations together, a result; returned are the errors X − R by equation.
+
+        Small equations whose columns count once each lie on top of each other in one column: one formula for all.
+        """
+        alone, together, size = list[list[Writer]](), list[Writer](), 0
+        for work in self.work.values():
+            entries = work.equation.rows * work.count
+            if work.counts.uniform and size + entries <= SMALL_ENTRIES:
+                together.append(work)
+                size += entries
+            else:
+                alone.append([work])
+        found: dict[str, Tracer] = {}
         with self.recorder.stage():
-            for work in self.work.values():
-                R = work.reconstruction(work.stacked_parents())
-                pairs = list(work.child_pairs(R))
-                X = self.recorder.stack([X for X, _ in pairs])
-                weights = work.weights()
-                error = X - R
-                squares = (error * (error if weights is None else error * weights)).sum()
-                self._result(f"squares {work.name}", squares)
-                self._result(f"divergence {work.name}", self.divergence.value(X, R, self.problem.epsilon, weights))
+            divergence = None
+            for group in filter(None, [together, *alone]):
+                X, R = self._sides_of(group)
+                error, weights, row = X - R, group[0].weights(), 0
+                for work in group:
+                    rows = slice(row, row := row + work.equation.rows * work.count)
+                    found[work.name] = error if len(group) == 1 else error.rows(rows)
+                part = self.divergence.value(X, R, self.problem.epsilon, weights)
+                divergence = part if divergence is None else divergence + part
+            assert divergence is not None  # a network has equations
+            self._result("divergence", divergence)
+        return found
+
+    def _sides_of(self, group: list[Writer]) -> list[Tracer]:
+        """Children X and reconstructions R of an equation, or of several in one column."""
+        sides: list[tuple[Tracer, Tracer]] = []
+        for work in group:
+            self.recorder.chain()
+            R = work.reconstruction(work.stacked_parents())
+            X = self.recorder.stack([X for X, _ in work.child_pairs(R)])
+            sides.append((X if X.view.contiguous else self.recorder.elementwise("copy", X), R))
+        self.recorder.chain()
+        if len(group) == 1:
+            return list(sides[0])
+        columns = ([x.reshape(x.view.size, 1) for x in side] for side in zip(*sides, strict=True))
+        return [self.recorder.stack(column) for column in columns]
+
+    def squared_errors(self, errors: Mapping[str, Tracer]) -> None:
+        """By equation the sum of squared errors, a result."""
+        with self.recorder.stage():
+            for name, error in errors.items():
+                self.recorder.chain()
+                weights = self.work[name].weights()
+                counted = error if weights is None else error * weights
+                self._result(f"squares {name}", (error * counted).sum())
 
     def _result(self, name: str, value: Tracer) -> None:
         self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)

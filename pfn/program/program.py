@@ -171,14 +171,15 @@ class Program:
     """Everything about the sweeps of a run, as data.
 
     A backend performs `once` when it binds the program, `enter` before a sweep whose predecessor was not a sweep of
-    this very program (or after which values were changed from outside), then `body`, the sweep, and `measure` where
-    errors are wanted after it. `names` says where the state lies, and results that are
-    arrays.
+    this very program (or after which values were changed from outside), then `body`, the sweep. After it, `measure`
+    gives the divergence where that is wanted, and `errors`, after `measure` only, the errors of all equations. `names`
+    says where the state lies, and results that are arrays.
     """
 
     arrays: Mapping[str, Array]
     body: tuple[Op, ...]
     measure: tuple[Op, ...] = ()
+    errors: tuple[Op, ...] = ()
     once: tuple[Op, ...] = ()
     enter: tuple[Op, ...] = ()
     names: Mapping[str, View] = field(default_factory=dict)
@@ -189,12 +190,12 @@ class Program:
     @property
     def sections(self) -> tuple[tuple[str, tuple[Op, ...]], ...]:
         """The lists of operations by name, in the order in which they are first performed."""
-        return ("once", self.once), ("enter", self.enter), ("body", self.body), ("measure", self.measure)
+        return ("once", self.once), ("enter", self.enter), *self.timeline
 
     @property
-    def sections_of_a_sweep(self) -> tuple[tuple[Op, ...], ...]:
-        """The lists of operations that are performed again and again."""
-        return self.enter, self.body, self.measure
+    def timeline(self) -> tuple[tuple[str, tuple[Op, ...]], ...]:
+        """The lists of operations by name that follow each other in a sweep after which everything is measured."""
+        return ("body", self.body), ("measure", self.measure), ("errors", self.errors)
 
     @property
     def ops(self) -> Iterator[Op]:
@@ -203,8 +204,10 @@ class Program:
 
     def with_sections(self, sections: Mapping[str, Iterable[Op]]) -> "Program":
         """The program with other lists of operations, by the names of the sections."""
-        once, enter, body, measure = (tuple(sections[name]) for name in ("once", "enter", "body", "measure"))
-        return replace(self, once=once, enter=enter, body=body, measure=measure)
+        once, enter, body, measure, errors = (
+            tuple(sections[name]) for name in ("once", "enter", "body", "measure", "errors")
+        )
+        return replace(self, once=once, enter=enter, body=body, measure=measure, errors=errors)
 
     def without_unused_arrays(self) -> "Program":
         """The program without arrays that no operation touches; state, inputs and what has a name stay."""

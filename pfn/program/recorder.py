@@ -1,5 +1,6 @@
 """Recording: formulas called with tracers write operations down, each result in an array of its own."""
 
+from collections import Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -119,6 +120,8 @@ class Recorder:
         self.dtype = dtype
         self.arrays: dict[str, Array] = {}
         self.ops: list[Op] = []
+        self._chains: list[int] = []  # of every operation, where its chain begins
+        self._chain = 0
         self._constants = {} if constants is None else constants
         self._count = 0
 
@@ -153,12 +156,16 @@ class Recorder:
         name = f"{do} {self._count}"
         self.arrays[name] = Array(shape, "temp")
         out = whole(name, shape)
-        self.ops.append(Op(do, out, tuple(o.view if isinstance(o, Tracer) else float(o) for o in operands), data))
+        self._write(Op(do, out, tuple(o.view if isinstance(o, Tracer) else float(o) for o in operands), data))
         return Tracer(self, out)
 
     def assign(self, target: Tracer, value: Tracer) -> None:
         """Let an array, all of it, take these values."""
-        self.ops.append(Op("copy", target.view, (value.view.reshaped(target.shape),)))
+        self._write(Op("copy", target.view, (value.view.reshaped(target.shape),)))
+
+    def _write(self, op: Op) -> None:
+        self.ops.append(op)
+        self._chains.append(self._chain)
 
     def elementwise(self, do: str, *operands: Any) -> Tracer:
         """An operation entry by entry, with the broadcasting of NumPy."""
@@ -205,21 +212,27 @@ class Recorder:
 
     # --- order
 
+    def chain(self) -> None:
+        """Here begins the same formula for another operand: another equation, child or parent."""
+        self._chain = len(self.ops)
+
     @contextmanager
     def stage(self) -> Iterator[None]:
         """Chains of operations that do not depend on each other lie side by side in what is recorded here.
 
-        First the operations that depend on no other of the stage, by kind, then those that depend on these, and so on:
-        so the same formula, called for one equation after the other, has its operations of one kind next to each other,
-        where a pass can make them one.
+        First the operations that depend on no other of the stage, then those that depend on these, and so on; among
+        them those of one kind, and the first of its kind in every chain before the second of any. So one formula that
+        is called for several equations has its operations next to each other, where a pass can make them one.
         """
         start = len(self.ops)
+        self.chain()
         yield
-        ranks: list[tuple[int, int, Op]] = []
+        ranked: list[tuple[int, int, int, Op]] = []
         written: dict[str, int] = {}  # by array, the rank of its last writer
         read: dict[str, int] = {}  # by array, the highest rank of its readers since
         kinds: dict[str, int] = {}
-        for op in self.ops[start:]:
+        numbers = Counter[tuple[int, str]]()  # by chain and kind, how many operations there were
+        for op, chain in zip(self.ops[start:], self._chains[start:], strict=True):
             names = [view.array for view in op.reads]
             before = [written[name] for name in (*names, op.out.array) if name in written]
             before += [read[op.out.array]] if op.out.array in read else []
@@ -228,10 +241,11 @@ class Recorder:
                 read[name] = max(read.get(name, 0), rank)
             written[op.out.array] = rank
             read.pop(op.out.array, None)
-            ranks.append((rank, kinds.setdefault(op.do, len(kinds)), op))
-        self.ops[start:] = [op for _, _, op in sorted(ranks, key=lambda item: item[:2])]
+            numbers[chain, op.do] += 1
+            ranked.append((rank, kinds.setdefault(op.do, len(kinds)), numbers[chain, op.do], op))
+        self.ops[start:] = [op for *_, op in sorted(ranked, key=lambda item: item[:3])]
 
     def section(self) -> tuple[Op, ...]:
         """The operations recorded since the last section, which ends here."""
-        ops, self.ops = tuple(self.ops), []
+        ops, self.ops, self._chains = tuple(self.ops), [], []
         return ops

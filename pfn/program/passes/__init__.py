@@ -34,11 +34,12 @@ IN_MEMORY: dict[str, Pass] = {
 def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
     """The program after the passes for every backend.
 
-    The body comes first, without the measurement, which reads no temporary array of it: what only a measurement needs
-    is then no work of every sweep.
+    The body comes first, without what measures, which reads no temporary array of it: what only a measurement needs is
+    then no work of every sweep.
     """
-    body = _made(replace(program, measure=()), SHARED, leave_out)
-    whole = replace(body, measure=program.measure, arrays={**program.arrays, **body.arrays})
+    body = _made(replace(program, measure=(), errors=()), SHARED, leave_out)
+    arrays = {**program.arrays, **body.arrays}
+    whole = replace(body, measure=program.measure, errors=program.errors, arrays=arrays)
     return _made(whole, SHARED, leave_out)
 
 

@@ -1,90 +1,124 @@
-"""Forward: a result that is only copied to another place is written there at once."""
+"""Forward: a result that is copied to another place is written there at once.
 
-from bisect import bisect_right
-from collections import Counter
-from dataclasses import dataclass, field
+Where the other place is a part of an array that lies row by row, the temporary array disappears: all operations work on
+that part in its stead. That is possible if nobody needs what was there before, nor overwrites it as long as the
+temporary array is read. Where rows of the place are apart, a single elementwise operation can write there.
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
 
 from pfn.program.program import Op, Program, View
 
-# Operations whose result may be any part of an array with rows that follow each other; elementwise ones take any part.
-INTO_CONTIGUOUS = frozenset(
-    {"dot", "sparse dot", "sampled dot", "take", "label sums", "sum", "inner product", "overlay"}
-)
-
 
 def forward(program: Program) -> Program:
-    """Leave out copies of temporary arrays that have no other reader."""
-    readers = Counter(view.array for op in program.ops for view in op.reads)
-    writers = Counter(op.out.array for op in program.ops)
-    once_used = {
-        name
-        for name, array in program.arrays.items()
-        if array.kind == "temp" and readers[name] == 1 and writers[name] == 1
-    }
-    sections = {name: _forwarded(list(ops), program, once_used) for name, ops in program.sections}
+    """Leave out copies of temporary arrays."""
+    timeline = _Timeline(program)
+    for place, op in enumerate(timeline.ops):
+        if op is not None and op.do == "copy" and isinstance(op.ins[0], View):
+            timeline.leave_out_copy(place)
+    sections, start = {"once": program.once, "enter": program.enter}, 0
+    for name, ops in program.timeline:
+        sections[name] = tuple(op for op in timeline.ops[start : start + len(ops)] if op is not None)
+        start += len(ops)
     return program.with_sections(sections).without_unused_arrays()
 
 
-@dataclass
-class _Accesses:
-    """The places at which the operations of a section read and write an array."""
+class _Access(NamedTuple):
+    """An operation, by its place, that reads or writes a part of an array."""
 
-    reads: list[int] = field(default_factory=list)
-    writes: list[tuple[int, View]] = field(default_factory=list)
+    place: int
+    view: View
+    writes: bool
 
-    def read_between(self, start: int, stop: int) -> bool:
-        """Whether an operation after start and before stop reads the array."""
-        place = bisect_right(self.reads, start)
-        return place < len(self.reads) and self.reads[place] < stop
 
-    def written_between(self, start: int, stop: int, view: View) -> bool:
-        """Whether an operation after start and before stop may write entries of the view."""
-        return any(start < place < stop and _meet(other, view) for place, other in self.writes)
+class _Timeline:
+    """The operations of the timeline in a row, and by array who accesses it, in order."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.ops: list[Op | None] = [op for _, ops in program.timeline for op in ops]
+        self._accesses: dict[str, list[_Access]] = {}
+        for place, op in enumerate(op for _, ops in program.timeline for op in ops):
+            for view in op.reads:
+                self._accesses.setdefault(view.array, []).append(_Access(place, view, writes=False))
+            self._accesses.setdefault(op.out.array, []).append(_Access(place, op.out, writes=True))
+        self._elsewhere = {op.out.array for ops in (program.once, program.enter) for op in ops}
+
+    def leave_out_copy(self, place: int) -> None:
+        """Leave a copy out if its source can be written where it goes."""
+        op = self.ops[place]
+        assert op is not None
+        source, target = op.ins[0], op.out
+        assert isinstance(source, View)
+        array = self._program.arrays[source.array]
+        is_whole = source.offset == 0 and source.contiguous and source.size == array.size > 0
+        if array.kind != "temp" or source.array in self._elsewhere or not is_whole:
+            return
+        accesses = self._accesses[source.array]
+        if not self._is_free(target, accesses, place):
+            return
+        if target.contiguous:
+            self._move(source.array, target, place)
+        elif len(accesses) == 2 and accesses[0].view.shape == target.shape:
+            self._write_apart(accesses[0].place, target, place)
+
+    def _is_free(self, target: View, accesses: list[_Access], place: int) -> bool:
+        """Whether nobody else accesses the target while the source is in use, but for its first writer in place."""
+        first, last = accesses[0].place, accesses[-1].place
+        writer = self.ops[first]
+        if writer is None or not accesses[0].writes:
+            return False
+        others = self._accesses[target.array]
+        for other in others[bisect_left(others, first, key=lambda access: access.place) :]:
+            if other.place > last:
+                break
+            if other.place == place or not _meet(other.view, target) or (other.place > place and not other.writes):
+                continue
+            if other.place != first or other.writes or not self._is_in_place(writer, other.view, target):
+                return False
+        return True
+
+    def _is_in_place(self, op: Op, read: View, target: View) -> bool:
+        """Whether an elementwise operation reads exactly the entries that it would write, each for itself."""
+        if not op.elementwise or op.out.size != self._program.arrays[op.out.array].size:
+            return False
+        if target.shape != op.out.shape:
+            return target.contiguous and read == target.reshaped(op.out.shape)
+        return read == target
+
+    def _move(self, name: str, target: View, place: int) -> None:
+        """Let all operations work on the target in place of an array."""
+
+        def moved(view: View) -> View:
+            if view.array != name:
+                return view
+            return view._replace(array=target.array, offset=view.offset + target.offset)
+
+        self.ops[place] = None
+        accesses = self._accesses.pop(name)
+        for each in {access.place for access in accesses} - {place}:
+            op = self.ops[each]
+            assert op is not None
+            ins = tuple(moved(i) if isinstance(i, View) else i for i in op.ins)
+            self.ops[each] = Op(op.do, moved(op.out), ins, op.data)
+        kept = [a for a in self._accesses[target.array] if a.place != place]
+        kept += [a._replace(view=moved(a.view)) for a in accesses if a.place != place]
+        self._accesses[target.array] = sorted(kept, key=lambda access: access.place)
+
+    def _write_apart(self, first: int, target: View, place: int) -> None:
+        """Let the only writer of an array write to a target whose rows are apart."""
+        writer = self.ops[first]
+        if writer is None or not writer.elementwise:
+            return
+        self.ops[first] = writer._replace(out=target)
+        self.ops[place] = None
+        others = [a for a in self._accesses[target.array] if a.place != place]
+        self._accesses[target.array] = sorted(
+            [*others, _Access(first, target, writes=True)], key=lambda access: access.place
+        )
 
 
 def _meet(one: View, other: View) -> bool:
-    """Whether two views of an array may have an entry in common; rows of one matrix are told apart."""
+    """Whether two views of an array may have an entry in common."""
     return one.offset < other.end and other.offset < one.end
-
-
-def _forwarded(ops: list[Op], program: Program, once_used: set[str]) -> list[Op]:
-    """The operations of a section without the copies that can be left out."""
-    accesses: dict[str, _Accesses] = {}
-    defined: dict[str, int] = {}
-    for place, op in enumerate(ops):
-        for view in op.reads:
-            accesses.setdefault(view.array, _Accesses()).reads.append(place)
-        accesses.setdefault(op.out.array, _Accesses()).writes.append((place, op.out))
-        defined[op.out.array] = place
-    kept: list[Op | None] = list(ops)
-    for place, op in enumerate(ops):
-        source = op.ins[0] if op.do == "copy" else None
-        if not isinstance(source, View) or source.array not in once_used or source.array not in defined:
-            continue
-        origin = kept[defined[source.array]]
-        if origin is None or not _is_all_of(source, program) or not _can_write(origin, op.out):
-            continue
-        there, start = accesses[op.out.array], defined[source.array]
-        if there.read_between(start, place) or there.written_between(start, place, op.out):
-            continue
-        target = op.out if op.out.shape == origin.out.shape else op.out.reshaped(origin.out.shape)
-        kept[start] = origin._replace(out=target)
-        kept[place] = None
-        there.writes.append((start, op.out))  # the place is written earlier now
-    return [op for op in kept if op is not None]
-
-
-def _is_all_of(view: View, program: Program) -> bool:
-    """Whether the view is all of its array, row by row."""
-    return view.offset == 0 and view.contiguous and view.size == program.arrays[view.array].size
-
-
-def _can_write(op: Op, target: View) -> bool:
-    """Whether an operation may have this place as its result, which it may read as well."""
-    if op.elementwise:
-        if target.shape != op.out.shape and not target.contiguous:
-            return False
-        shaped = target if target.shape == op.out.shape else target.reshaped(op.out.shape)
-        # Entry by entry in place is safe only where the operand read there lies exactly like the result.
-        return all(view == shaped or not (view.array == target.array and _meet(view, target)) for view in op.reads)
-    return op.do in INTO_CONTIGUOUS and target.contiguous and all(view.array != target.array for view in op.reads)

@@ -1,7 +1,5 @@
 """In place: a result overwrites an operand of the same layout that nobody reads again."""
 
-from dataclasses import replace
-
 from pfn.program.passes.lifetimes import lifetimes
 from pfn.program.program import Op, Program, View
 
@@ -17,7 +15,7 @@ def in_place(program: Program) -> Program:
 
     sections: dict[str, list[Op]] = {"once": list(program.once), "enter": list(program.enter)}
     place = 0
-    for section, ops in (("body", program.body), ("measure", program.measure)):
+    for section, ops in program.timeline:
         sections[section] = []
         for op in ops:
             ins = tuple(renamed(i) if isinstance(i, View) else i for i in op.ins)
@@ -29,7 +27,7 @@ def in_place(program: Program) -> Program:
                     last[donor] = lives[out].last
             sections[section].append(Op(op.do, renamed(op.out), ins, op.data))
             place += 1
-    return replace(program.with_sections(sections)).without_unused_arrays()
+    return program.with_sections(sections).without_unused_arrays()
 
 
 def _donor(op: Op, program: Program, last: dict[str, int], place: int) -> str | None:

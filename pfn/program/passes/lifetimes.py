@@ -6,7 +6,7 @@ from pfn.program.program import Program
 
 
 class Lifetime(NamedTuple):
-    """The places of the first and the last operation, of body and measurement in a row, that touch an array."""
+    """The places of the first and the last operation, of the timeline in a row, that touch an array."""
 
     first: int
     last: int
@@ -16,7 +16,7 @@ def lifetimes(program: Program) -> dict[str, Lifetime]:
     """The lifetimes of the temporary arrays that do not outlive a sweep, measured or not."""
     outlive = {op.out.array for ops in (program.once, program.enter) for op in ops}
     found: dict[str, Lifetime] = {}
-    for place, op in enumerate((*program.body, *program.measure)):
+    for place, op in enumerate(op for _, ops in program.timeline for op in ops):
         for view in (op.out, *op.reads):
             name = view.array
             if program.arrays[name].kind == "temp" and name not in outlive:

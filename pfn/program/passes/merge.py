@@ -80,7 +80,7 @@ def _life_of(name: str, array: Array) -> str:
 def merge(program: Program) -> Program:
     """Make neighbouring operations of one kind one."""
     runs = _Runs(program)
-    for ops in (program.body, program.measure):
+    for _, ops in program.timeline:
         for one, other in pairwise(ops):
             if _alike(one, other):
                 pairs = zip((one.out, *one.reads), (other.out, *other.reads), strict=True)

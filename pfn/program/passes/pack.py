@@ -21,7 +21,7 @@ def pack(program: Program) -> Program:
     places: dict[str, int] = {}
     holes: list[tuple[int, int]] = []  # free parts below the top: where, and how long
     top = 0
-    for moment in range(len(program.body) + len(program.measure)):
+    for moment in range(sum(len(ops) for _, ops in program.timeline)):
         # An operand is still in use while the result of the same operation is written: begin first, end afterwards.
         for name in sorted(begin.get(moment, ()), key=lambda name: -program.arrays[name].size):
             size = _rounded(program.arrays[name].size)

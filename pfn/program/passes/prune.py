@@ -14,7 +14,7 @@ def prune(program: Program) -> Program:
     changed = True
     while changed:
         changed = False
-        for name in ("measure", "body", "enter", "once"):
+        for name in ("errors", "measure", "body", "enter", "once"):
             kept: list[Op] = []
             for op in reversed(sections[name]):
                 if program.arrays[op.out.array].kind == "temp" and not readers[op.out.array]:

@@ -12,7 +12,6 @@ So one rule finds constants, reconstructions handed on, and work that two update
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -94,7 +93,7 @@ def reuse(program: Program) -> Program:
     body = _without_repeated(program.body, numbers)
     position = {op.out.array: place for place, op in enumerate(body)}
     last_read = {view.array: place for place, op in enumerate(body) for view in op.reads}
-    read_later = {view.array for op in program.measure for view in op.reads}
+    read_later = {view.array for op in (*program.measure, *program.errors) for view in op.reads}
     constant = {name for name, array in program.arrays.items() if array.kind == "constant"}
     constant |= {op.out.array for op in program.once}
     once, enter, kept = [*program.once], [*program.enter], list[Op]()
@@ -124,14 +123,16 @@ def reuse(program: Program) -> Program:
             numbers.perform(op)
             written.add(op.out.array)
             kept.append(op)
-    measure = []
-    for op in _without_repeated(program.measure, numbers):
-        if numbers.is_temporary(op.out) and constant.issuperset(view.array for view in op.reads):
-            once.append(op)
-            constant.add(op.out.array)
-        else:
-            measure.append(op)
-    return replace(program, body=tuple(kept), measure=tuple(measure), once=tuple(once), enter=tuple(enter))
+    sections = {"enter": enter, "body": kept}
+    for name in ("measure", "errors"):
+        sections[name] = []
+        for op in _without_repeated(getattr(program, name), numbers):
+            if numbers.is_temporary(op.out) and constant.issuperset(view.array for view in op.reads):
+                once.append(op)
+                constant.add(op.out.array)
+            else:
+                sections[name].append(op)
+    return program.with_sections({"once": once, **sections})
 
 
 def _without_repeated(ops: Iterable[Op], numbers: _Numbers) -> list[Op]:

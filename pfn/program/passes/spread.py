@@ -25,7 +25,7 @@ def spread(program: Program) -> Program:
             once.append(Op("copy", full[operand, shape], (operand,)))
         return full[operand, shape]
 
-    for section, ops in (("body", program.body), ("measure", program.measure)):
+    for section, ops in program.timeline:
         sections[section] = []
         for place, op in enumerate(ops):
             alike = any(other.do == op.do for other in (*ops[max(place - 1, 0) : place], *ops[place + 1 : place + 2]))
