@@ -5,7 +5,7 @@ Backends bind the operations to memory, or interpret them. They know nothing of 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -38,22 +38,17 @@ class View(NamedTuple):
     @property
     def size(self) -> int:
         """Number of entries."""
-        return prod(self.shape)
+        return _geometry(self.shape, self.strides).size
 
     @property
     def contiguous(self) -> bool:
         """Whether the entries follow each other in memory, row by row."""
-        return self.size <= 1 or all(
-            length == 1 or step == wanted
-            for length, step, wanted in zip(self.shape, self.strides, steps(self.shape), strict=True)
-        )
+        return _geometry(self.shape, self.strides).contiguous
 
     @property
     def end(self) -> int:
         """One more than the place of the last entry."""
-        if not self.size:
-            return self.offset
-        return self.offset + sum((length - 1) * step for length, step in zip(self.shape, self.strides, strict=True)) + 1
+        return self.offset + _geometry(self.shape, self.strides).extent
 
     def part(self, axis: int, start: int, stop: int) -> "View":
         """The entries from start to stop along an axis."""
@@ -85,9 +80,27 @@ class View(NamedTuple):
         return f"{self.array}{place}[{'×'.join(map(str, self.shape))}]"
 
 
+@lru_cache(1 << 14)
 def steps(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of a contiguous array of this shape."""
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+class _Geometry(NamedTuple):
+    """What passes ask of views again and again: number of entries, order in memory, distance from first to end."""
+
+    size: int
+    contiguous: bool
+    extent: int
+
+
+@lru_cache(1 << 14)
+def _geometry(shape: tuple[int, ...], strides: tuple[int, ...]) -> _Geometry:
+    size = prod(shape)
+    pairs = [(length, step) for length, step in zip(shape, strides, strict=True) if length != 1]
+    in_order = [step for length, step in zip(shape, steps(shape), strict=True) if length != 1]
+    contiguous = size <= 1 or [step for _, step in pairs] == in_order
+    return _Geometry(size, contiguous, sum((length - 1) * step for length, step in pairs) + 1 if size else 0)
 
 
 def whole(name: str, shape: tuple[int, ...]) -> View:
@@ -160,7 +173,7 @@ class Array:
     kind: Kind
     value: Any = None
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of entries."""
         return prod(self.shape)
