@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.program.passes.expand import parts_of_overlay
-from pfn.program.program import Array, Labels, Op, Pattern, Program, View
+from pfn.program.program import Array, Labels, Op, Pattern, Program, TimeWindow, View
+from pfn.updates.windows import WindowSums
 
 try:
     # The compiled routine under SciPy's product of a CSR matrix: the operator itself takes 3 µs more for each call.
@@ -214,6 +215,14 @@ def _label_sums(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
     return [lambda: np.copyto(out, np.bincount(labels.labels, weights=x, minlength=labels.count), casting="same_kind")]
 
 
+def _window(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
+    window: TimeWindow = op.data
+    sums = WindowSums(window.rates, [window.length], x.shape, window.position)
+    if op.do == "window":
+        return [lambda: np.copyto(out, sums.apply(x))]
+    return [lambda: np.copyto(out, next(sums.adjoint(x)))]
+
+
 # By operation, what makes its calls from the operation, its result and its operands.
 BINDERS: dict[str, Callable[..., list[Call]]] = {
     **dict.fromkeys(UFUNCS, _ufunc),
@@ -225,4 +234,6 @@ BINDERS: dict[str, Callable[..., list[Call]]] = {
     "sampled dot": _sampled_dot,
     "take": _take,
     "label sums": _label_sums,
+    "window": _window,
+    "window adjoint": _window,
 }

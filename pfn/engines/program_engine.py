@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.backends.numpy import BoundProgram, Memory
-from pfn.engines.fixed import DENSE_ENTRIES
 from pfn.engines.layout import Layout as SlotLayout
 from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.problem import Errors, Problem, Statistics, dense
@@ -18,16 +17,18 @@ from pfn.formulas import coefficients
 from pfn.program import Lowering, Program, SweepKind
 from pfn.program.lowering import counted_entries
 from pfn.program.passes import optimise
+from pfn.program.store import DENSE_ENTRIES
 from pfn.updates.momentum import strength
 
 
 def refusal(problem: Problem) -> str | None:
     """Why the program cannot serve a problem yet, or None."""
     network = problem.schedule.network
-    if any(term.window is not None for e in network.factorizations for term in e.terms):
-        return "terms with a decay"
-    if any(sp.issparse(a) and np.prod(a.shape) > DENSE_ENTRIES for arrays in problem.observed.values() for a in arrays):
-        return "large sparse data"
+    parents = {p.variable.name for e in network.factorizations for p in e.parents}
+    for name, arrays in problem.observed.items():
+        large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
+        if large and all(map(sp.issparse, arrays)) and name in parents:
+            return "large sparse data of a parent"
     layout = SlotLayout(network, problem.lengths, problem.observed)
     if Threads(product_sizes(network, layout)).count > 1:
         return "threads"
@@ -182,7 +183,8 @@ class ProgramRun:
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
         observed = self._problem.observed.get(name)
-        if name in self._lowering.store.fixed and observed is not None:
+        store = self._lowering.store
+        if (name in store.fixed or name in store.sparse) and observed is not None:
             return [array.copy() for array in observed]
         touched, array, result = self._layout.touched(name), self._values(name), []
         for sequence in range(len(self._layout.lengths)):

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from pfn.network import Columns, Factorization, Network, Slice
 
@@ -65,6 +66,17 @@ class Layout:
             found[:, self.slots(variable, sequence)][:, : piece.shape[1]] = piece
         return found
 
+    def sparse_side_by_side(self, variable: str, arrays: Iterable[Any], dtype: Any) -> Any:
+        """Sparse matrices of all sequences in one CSR matrix of the variable's width, each in its slots."""
+        pieces: list[Any] = []
+        end = 0
+        for sequence, array in enumerate(arrays):
+            slots = self.slots(variable, sequence)
+            pieces += [sp.csr_array((array.shape[0], slots.start - end)), sp.csr_array(array)]
+            end = slots.stop
+        pieces.append(sp.csr_array((pieces[-1].shape[0], self.width(variable) - end)))
+        return sp.csr_array(sp.hstack(pieces, format="csr"), dtype=dtype)
+
     # --- equations
 
     def count(self, equation: Factorization) -> int:
@@ -111,6 +123,14 @@ class Layout:
         change = np.bincount(begins, minlength=count + 1) - np.bincount(ends, minlength=count + 1)
         alive: np.ndarray = np.cumsum(change)[:count] > 0
         return alive
+
+    def positions(self, count: int) -> np.ndarray:
+        """The place in its own sequence of each of the first slots of a variable."""
+        if self.single:
+            return np.arange(count)
+        slots, starts = np.arange(count), self.starts[:-1]
+        found: np.ndarray = slots - starts[np.searchsorted(starts, slots, side="right") - 1]
+        return found
 
     def touches(self, equation: Factorization, piece: Slice) -> np.ndarray:
         """The slots of the slice's variable that the equation touches through it, as booleans."""

@@ -12,13 +12,13 @@ import numpy as np
 
 from pfn.formulas import DIVERGENCES, Fields, extrapolate, factor, updated
 from pfn.formulas.momentum import FLOOR
-from pfn.network import Factorization
+from pfn.network import Factorization, Term
 from pfn.program.equations import Copy, Writer, counts_of
 from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
 from pfn.program.problem import Problem
-from pfn.program.program import Array, Op, Program, View
+from pfn.program.program import Array, Op, Program, TimeWindow, View
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
 
@@ -56,12 +56,26 @@ class Lowering:
         self.problem, self.network = problem, problem.schedule.network
         self.layout = Layout(self.network, problem.lengths, problem.observed)
         self.store = Store(problem, self.layout)
-        self._shelf = MatrixShelf(self.store, backend)
-        self._constants: dict[str, Array] = {}
+        self.shelf = MatrixShelf(self.store, backend)
+        self.constants: dict[str, Array] = {}
+        self.windows = {
+            (term, e.name): self._window_of(term, e)
+            for e in self.network.factorizations
+            for term in e.terms
+            if term.window
+        }
         self.levels = [
             [e for e in self.network.by_level if self.network.level_of(e) == level]
             for level in range(1, len(self.network.levels))
         ]
+
+    def _window_of(self, term: Term, equation: Factorization) -> TimeWindow:
+        """The window of a term, over the columns that the equation sees of its parent."""
+        assert term.window is not None  # the caller has looked
+        columns = self.layout.slice_columns(term.slice, self.layout.count(equation))
+        position = self.layout.positions(columns.stop - columns.start)
+        rates = np.array(np.broadcast_to(term.window.rates, term.slice.variable.size))
+        return TimeWindow(rates, term.window.length, position)
 
     def sweep(self, kind: SweepKind) -> Program:
         """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
@@ -103,17 +117,18 @@ class _Writing:
         self.problem, self.network, self.kind = lowering.problem, lowering.network, kind
         self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
         self.divergence = DIVERGENCES[self.problem.divergence.name]
-        self.recorder = Recorder(self.problem.dtype, lowering._constants)
+        self.recorder = Recorder(self.problem.dtype, lowering.constants)
         # All programs declare the same state in the same order, so that it lies alike in all of them.
         self.state = {name: self.recorder.state(name, start) for name, start in self.store.start.items()}
         if self.problem.accelerated:
             for name, start in self.store.start.items():
                 self.state[f"before {name}"] = self.recorder.state(f"before {name}", 2 * np.maximum(start, FLOOR))
-        self.variables = {v.name: self.store.variable(self.recorder, v.name) for v in self.network.variables}
+        dense = [v.name for v in self.network.variables if v.name not in self.store.sparse]
+        self.variables = {name: self.store.variable(self.recorder, name) for name in dense}
         self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
-        self.work = {e.name: self._writer(lowering._shelf, e) for e in self.network.factorizations}
+        self.work = {e.name: self._writer(lowering, e) for e in self.network.factorizations}
 
-    def _writer(self, shelf: MatrixShelf, equation: Factorization) -> Writer:
+    def _writer(self, lowering: Lowering, equation: Factorization) -> Writer:
         return Writer(
             equation,
             recorder=self.recorder,
@@ -121,7 +136,9 @@ class _Writing:
             problem=self.problem,
             divergence=self.divergence,
             variables=self.variables,
-            blocks=shelf.blocks(self.recorder, equation),
+            blocks=lowering.shelf.blocks(self.recorder, equation),
+            data=self.store.sparse.get(equation.children[0].variable.name),
+            windows={term: lowering.windows[term, equation.name] for term in equation.terms if term.window},
             sparseness=self.recorder.input(f"sparseness {equation.name}")
             if equation.name in self.kind.smoothed
             else None,
@@ -268,9 +285,7 @@ class _Writing:
             else:
                 numerator, denominator = work.parent_terms(work.fields(work.smoothed_parents()))
             for copy in copies:
-                above, below = numerator.rows(copy.rows), denominator.rows(copy.rows)
-                above = above.columns(slice(copy.skip, work.count))
-                below = below if len(below.shape) == 1 else below.columns(slice(copy.skip, work.count))
+                above, below = work.terms_of(copy, numerator, denominator)
                 waiting.setdefault(copy.variable, []).append(ParentCopy(work, copy, above, below))
 
     def _right_update(self, name: str, copies: list[ParentCopy]) -> Tracer:
@@ -301,8 +316,8 @@ class _Writing:
 
     def _pooled_denominator(self, name: str, copies: list[ParentCopy]) -> Tracer:
         """The sum of the denominators of all copies; where each is one column, a product of few numbers."""
-        if len(copies[0].denominator.shape) == 2:
-            return self._sum_of(name, copies, [c.denominator for c in copies], masked=False)
+        if any(len(c.denominator.shape) == 2 for c in copies):
+            return self._sum_of(name, copies, [self._in_full(c) for c in copies], masked=False)
         there = np.array([self.layout.touches(c.work.equation, self._slice_of(c)) for c in copies], float)
         if there.all():
             total = copies[0].denominator
@@ -311,6 +326,16 @@ class _Writing:
             return _as_column(total)
         columns = self.recorder.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
         return columns.T @ self.recorder.constant(f"columns of the copies of {name} {_names(copies)}", there)
+
+    def _in_full(self, copy: ParentCopy) -> Tracer:
+        """The denominators of a copy in all of its columns, zero where it does not exist."""
+        if len(copy.denominator.shape) == 2:
+            return copy.denominator
+        there = np.ones((1, copy.numerator.shape[1]))
+        if copy.copy.exists is not None:
+            there = np.asarray(self.recorder.arrays[copy.copy.exists.view.array].value, float)
+        columns = self.recorder.constant(f"columns of {copy.copy.variable} in {copy.work.name} {copy.copy.skip}", there)
+        return _as_column(copy.denominator) * columns
 
     @staticmethod
     def _slice_of(copy: ParentCopy) -> Any:
@@ -330,7 +355,8 @@ class _Writing:
             with self.recorder.stage():
                 for equation in self.levels[level - 1]:
                     self.recorder.chain()
-                    propagated[equation.name] = self.work[equation.name].propagated()
+                    if self.work[equation.name].data is None:
+                        propagated[equation.name] = self.work[equation.name].propagated()
                 for name, found in copies.items():
                     if lowest[name] == level and self._changes(name):
                         self.recorder.chain()
@@ -382,10 +408,14 @@ class _Writing:
     def divergences(self) -> dict[str, Tracer]:
         """The divergence of all equations together, a result; returned are the errors X − R by equation.
 
+        Of an equation with sparse data, the sum of squared errors is returned in place of them: a number.
+
         Small equations whose columns count once each lie on top of each other in one column: one formula for all.
         """
         alone, together, size = list[list[Writer]](), list[Writer](), 0
         for work in self.work.values():
+            if work.data is not None:
+                continue
             entries = work.equation.rows * work.count
             if work.counts.uniform and size + entries <= SMALL_ENTRIES:
                 together.append(work)
@@ -395,6 +425,11 @@ class _Writing:
         found: dict[str, Tracer] = {}
         with self.recorder.stage():
             divergence = None
+            for name, work in self.work.items():
+                if work.data is not None:
+                    self.recorder.chain()
+                    part, found[name] = work.errors_of_sparse_data(work.data)
+                    divergence = part if divergence is None else divergence + part
             for group in filter(None, [together, *alone]):
                 X, R = self._sides_of(group)
                 error, weights, row = X - R, group[0].weights(), 0
@@ -426,9 +461,10 @@ class _Writing:
         with self.recorder.stage():
             for name, error in errors.items():
                 self.recorder.chain()
-                weights = self.work[name].weights()
+                weights = self.work[name].weights() if error.shape else None
                 counted = error if weights is None else error * weights
-                self._result(f"squares {name}", (error * counted).sum())
+                squares = (error * counted).sum() if error.shape else error
+                self._result(f"squares {name}", squares)
 
     def _result(self, name: str, value: Tracer) -> None:
         self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.network import Factorization, Parameter
+from pfn.program.program import Pattern
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.storage import is_sparse
 from pfn.program.store import SparseForm, Store
@@ -24,24 +25,31 @@ class Matrix(Protocol):
     def column_sums(self) -> Tracer:
         """Wᵀ 1, one number per column."""
 
+    def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
+        """The entries of W S at the places of a pattern."""
+
 
 class DenseMatrix:
     """A matrix of which all entries are stored."""
 
     def __init__(self, values: Tracer) -> None:
-        self._values = values
+        self.values = values
 
     def apply(self, S: Tracer) -> Tracer:
         """W S."""
-        return self._values @ S
+        return self.values @ S
 
     def adjoint(self, A: Tracer) -> Tracer:
         """Wᵀ A."""
-        return self._values.T @ A
+        return self.values.T @ A
 
     def column_sums(self) -> Tracer:
         """Wᵀ 1, one number per column."""
-        return self._values.sum(axis=0)
+        return self.values.sum(axis=0)
+
+    def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
+        """The entries of W S at the places of a pattern."""
+        return S.recorder.sampled_dot(self.values, S, pattern)
 
 
 class SparseMatrix:
@@ -67,6 +75,10 @@ class SparseMatrix:
         """Wᵀ 1, one number per column."""
         return self._entries.recorder.label_sums(self._entries, self._form.columns)
 
+    def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
+        """The entries of W S at the places of a pattern."""
+        raise NotImplementedError("equations with sparse data have dense matrices")
+
 
 class Block(NamedTuple):
     """A matrix and the rows of the stacked parents that it multiplies."""
@@ -81,6 +93,10 @@ class MatrixShelf:
     def __init__(self, store: Store, backend: str) -> None:
         self._store, self._backend = store, backend
         self._known: dict[tuple[str, ...], tuple[np.ndarray, SparseForm | None]] = {}
+        # Sparse data are multiplied with dense matrices only.
+        self._dense_only = {
+            e.name for e in store.network.factorizations for c in e.children if c.variable.name in store.sparse
+        }
 
     def blocks(self, recorder: Recorder, equation: Factorization) -> list[Block]:
         """The matrices of an equation: the unit that all its parameters make up, or one for each run of terms."""
@@ -112,7 +128,8 @@ class MatrixShelf:
             return DenseMatrix(self._store.parameter(recorder, parameters[0]))
         names = tuple(p.name for p in parameters)
         if names not in self._known:
-            self._known[names] = self._known_matrix(names, self._store.layout.count(equation))
+            columns = 0 if equation.name in self._dense_only else self._store.layout.count(equation)
+            self._known[names] = self._known_matrix(names, columns)
         values, form = self._known[names]
         constant = recorder.constant(" ".join(names), values)
         return DenseMatrix(constant) if form is None else SparseMatrix(constant, form)

@@ -130,11 +130,23 @@ class Labels:
     count: int
 
 
+@dataclass(frozen=True, eq=False)
+class TimeWindow:
+    """A geometric window along the columns: Σ rate^j x[t − j] over `length` columns; None: over all of the past.
+
+    `rates` has a number for every row. `position` has the place of every column in its own sequence.
+    """
+
+    rates: np.ndarray
+    length: int | None
+    position: np.ndarray
+
+
 class Op(NamedTuple):
     """One primitive operation: `out` becomes a function, by name, of the operands, which are views or numbers.
 
     `data` holds what the operation needs to know beside: an axis, the boxes of an overlay, the pattern of a sparse
-    matrix. Patterns and labels are equal to themselves only.
+    matrix. Patterns, labels and windows are equal to themselves only.
     """
 
     do: str

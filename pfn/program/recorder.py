@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pfn.program.program import Array, Labels, Op, Pattern, View, whole
+from pfn.program.program import Array, Labels, Op, Pattern, TimeWindow, View, whole
 
 Box = tuple[int, int]  # the row and the column at which a piece begins
 
@@ -97,7 +97,8 @@ class Tracer:
         return self.recorder.elementwise("negative", self)
 
     def __matmul__(self, other: "Tracer") -> "Tracer":
-        return self.recorder.dot(self, other)
+        # What is no tracer may know its product with one: the field of sparse data does.
+        return self.recorder.dot(self, other) if isinstance(other, Tracer) else NotImplemented
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
@@ -209,6 +210,14 @@ class Recorder:
     def label_sums(self, x: Tracer, places: Labels) -> Tracer:
         """For every label from 0 on, the sum of the entries of x that have it."""
         return self.emit("label sums", (places.count,), x, data=places)
+
+    def window(self, x: Tracer, window: TimeWindow) -> Tracer:
+        """What is seen of the columns of x through a window."""
+        return self.emit("window", x.shape, x, data=window)
+
+    def window_adjoint(self, x: Tracer, window: TimeWindow) -> Tracer:
+        """At every column, what all columns that see it through the window have."""
+        return self.emit("window adjoint", x.shape, x, data=window)
 
     # --- order
 

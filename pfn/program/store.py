@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +59,18 @@ class Held:
     mask: np.ndarray
 
 
+# Sparse observations of up to this number of entries are made dense: then the formulas hold to the last digit, while
+# equations with sparse children leave ε out where X is zero.
+DENSE_ENTRIES = 1 << 22
+
+
+class SparseData(NamedTuple):
+    """Observations of which only the stored entries are kept; the others are zero."""
+
+    entries: np.ndarray
+    form: SparseForm
+
+
 class Store:
     """The arrays of a run: constants of variables observed throughout, starting values of all others and of units."""
 
@@ -68,6 +80,7 @@ class Store:
         self.unit_of = {p.name: unit for unit in self.units for p in unit.parameters}
         self.pulls = pulls(problem)
         self.fixed: dict[str, np.ndarray] = {}
+        self.sparse: dict[str, SparseData] = {}
         self.start: dict[str, np.ndarray] = {}
         self.held: dict[str, Held] = {}
         for name in self._in_order_of_equations():
@@ -84,7 +97,11 @@ class Store:
         problem, dtype = self.problem, self.problem.dtype
         observed = problem.observed.get(name)
         if observed is not None and name not in problem.released and not any(map(has_hidden, observed)):
-            self.fixed[name] = self.layout.side_by_side(name, map(dense, observed), 0.0, dtype)
+            if all(map(sp.issparse, observed)) and self._may_stay_sparse(name):
+                matrix = self.layout.sparse_side_by_side(name, observed, dtype)
+                self.sparse[name] = SparseData(matrix.data, SparseForm(matrix))
+            else:
+                self.fixed[name] = self.layout.side_by_side(name, map(dense, observed), 0.0, dtype)
             return
         start = np.array(self.layout.side_by_side(name, problem.start[name], 0.0, dtype))
         if observed is not None:
@@ -94,6 +111,20 @@ class Store:
                 self.held[name] = Held(np.where(mask, values, 0), mask)
                 np.copyto(start, values, where=mask)
         self.start[name] = start
+
+    def _may_stay_sparse(self, name: str) -> bool:
+        """Whether a variable is large, and the only child, as it is, of equations with Kullback-Leibler updates."""
+        problem, size = self.problem, self.network.variable(name).size
+        if size * self.layout.width(name) <= DENSE_ENTRIES or problem.divergence.name != "kl":
+            return False
+        for equation in self.network.factorizations:
+            children = [child for child in equation.children if child.variable.name == name]
+            sparse = any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
+            if children and (len(equation.children) > 1 or children[0].lag or sparse):
+                return False
+            if any(parent.variable.name == name for parent in equation.parents):
+                return False
+        return True
 
     def variable(self, recorder: Recorder, name: str) -> Tracer:
         """The array of a variable."""
