@@ -1,6 +1,7 @@
 """The NumPy backend: every operation of a program becomes calls that are bound to their views once."""
 
 from collections.abc import Callable, Iterable, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -105,6 +106,9 @@ class BoundProgram:
             call()
         self.enter, self.body = self._calls(program.enter), self._calls(program.body)
         self.measure, self.errors = self._calls(program.measure), self._calls(program.errors)
+        # The state lives in memory now: what it started with is not kept a second time.
+        states = {n: replace(a, value=None) for n, a in program.arrays.items() if a.kind == "state"}
+        self.program = replace(program, arrays={**program.arrays, **states})
 
     def view(self, view: View) -> np.ndarray:
         """The part of memory that a view is."""

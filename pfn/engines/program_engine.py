@@ -62,6 +62,7 @@ class ProgramRun:
         self._sparseness: Mapping[str, float] | None = None  # of the last sweep
         bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
         self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
+        self._lowering.store.forget_starts()
 
     # --- programs
 

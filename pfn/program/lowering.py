@@ -18,7 +18,7 @@ from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
 from pfn.program.problem import Problem
-from pfn.program.program import Array, Op, Program, TimeWindow, View
+from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, TimeWindow, View
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
 
@@ -408,7 +408,7 @@ class _Writing:
     def divergences(self) -> dict[str, Tracer]:
         """The divergence of all equations together, a result; returned are the errors X − R by equation.
 
-        Of an equation with sparse data, the sum of squared errors is returned in place of them: a number.
+        Of a large equation, or one with sparse data, the sum of squared errors is returned in place of them: a number.
 
         Small equations whose columns count once each lie on top of each other in one column: one formula for all.
         """
@@ -436,6 +436,8 @@ class _Writing:
                 for work in group:
                     rows = slice(row, row := row + work.equation.rows * work.count)
                     found[work.name] = error if len(group) == 1 else error.rows(rows)
+                    if error.view.size >= LARGE_ENTRIES:  # not kept until errors are asked for
+                        found[work.name] = self._squares(error, weights)
                 part = self.divergence.value(X, R, self.problem.epsilon, weights)
                 divergence = part if divergence is None else divergence + part
             assert divergence is not None  # a network has equations
@@ -461,10 +463,13 @@ class _Writing:
         with self.recorder.stage():
             for name, error in errors.items():
                 self.recorder.chain()
-                weights = self.work[name].weights() if error.shape else None
-                counted = error if weights is None else error * weights
-                squares = (error * counted).sum() if error.shape else error
+                squares = self._squares(error, self.work[name].weights()) if error.shape else error
                 self._result(f"squares {name}", squares)
+
+    @staticmethod
+    def _squares(error: Tracer, weights: Tracer | None) -> Tracer:
+        """The sum of squares, every column as often as its weight says."""
+        return (error * (error if weights is None else error * weights)).sum()
 
     def _result(self, name: str, value: Tracer) -> None:
         self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)

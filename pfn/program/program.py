@@ -22,6 +22,10 @@ ELEMENTWISE = frozenset(
 )
 
 
+# From this number of entries on, an array is worth more than the time of a pass that makes it anew.
+LARGE_ENTRIES = 1 << 18
+
+
 class View(NamedTuple):
     """Part of an array: offset and strides are counted in entries, from the first one of the array."""
 

@@ -126,6 +126,11 @@ class Store:
                 return False
         return True
 
+    def forget_starts(self) -> None:
+        """Keep of the starting values, which the state has taken, only which of them are zero: those stay zero."""
+        for name, start in self.start.items():
+            self.start[name] = np.broadcast_to(np.ones((), start.dtype), start.shape) if start.all() else start != 0
+
     def variable(self, recorder: Recorder, name: str) -> Tracer:
         """The array of a variable."""
         if name in self.fixed:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from pfn.program.passes.blocks import blocks
 from pfn.program.passes.expand import expand
 from pfn.program.passes.forward import forward
 from pfn.program.passes.in_place import in_place
@@ -27,6 +28,7 @@ IN_MEMORY: dict[str, Pass] = {
     "spread": spread,
     "merge": merge,
     "in_place": in_place,
+    "blocks": blocks,
     "pack": pack,
 }
 

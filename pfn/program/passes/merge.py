@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pfn.program.program import Array, Op, Program, View
+from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, View
 
 # Constants of more entries are not copied together: what that saves is not worth their memory.
 SMALL_ENTRIES = 1 << 15
@@ -95,6 +95,8 @@ def _alike(one: Op, other: Op) -> bool:
         one.elementwise
         and one.do == other.do
         and _numbers(one) == _numbers(other)
+        # Large arrays are better alone: they can be used in place, and block by block.
+        and max(one.out.size, other.out.size) < LARGE_ENTRIES
         and all(_is_flat(view, op) for op in (one, other) for view in (op.out, *op.reads))
         and one.out.array not in {view.array for view in other.reads if _meet(view, one.out)}
     )

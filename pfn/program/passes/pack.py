@@ -1,7 +1,7 @@
 """Pack: temporary arrays that are in use at different times share memory."""
 
-from bisect import insort
 from dataclasses import replace
+from typing import NamedTuple
 
 from pfn.program.passes.lifetimes import lifetimes
 from pfn.program.program import Program
@@ -9,47 +9,60 @@ from pfn.program.program import Program
 # Arrays begin at multiples of this number of entries: 64 bytes in double precision.
 ALIGNMENT_ENTRIES = 8
 
+NEVER = float("inf")
+
+
+class _Hole(NamedTuple):
+    """A free part of the buffer: where, how long, and the moment at which it must be free again."""
+
+    start: int
+    size: int
+    until: float
+
 
 def pack(program: Program) -> Program:
-    """Give every temporary array a place in one buffer, the lowest that is free while it is in use."""
+    """Give every temporary array a place in one buffer that is free while it is in use.
+
+    Arrays that sweeps hand on keep their places, and lend them while nobody needs what they hold.
+    """
     lives = lifetimes(program)
-    begin: dict[int, list[str]] = {}
-    end: dict[int, list[str]] = {}
-    for name, life in lives.items():
-        begin.setdefault(life.first, []).append(name)
-        end.setdefault(life.last, []).append(name)
+    sizes = {name: -(-array.size // ALIGNMENT_ENTRIES) * ALIGNMENT_ENTRIES for name, array in program.arrays.items()}
     places: dict[str, int] = {}
-    holes: list[tuple[int, int]] = []  # free parts below the top: where, and how long
     top = 0
+    for name in lives.handed_on:
+        places[name] = top
+        top += sizes[name]
+    holes = [_Hole(places[n], sizes[n], gap.last) for n, gap in lives.handed_on.items() if gap.first < 0]
+    begin: dict[int, list[str]] = {}
+    freed: dict[int, list[_Hole]] = {}
+    for name, life in lives.within.items():
+        begin.setdefault(life.first, []).append(name)
+    for name, gap in lives.handed_on.items():
+        freed.setdefault(gap.first, []).append(_Hole(places[name], sizes[name], gap.last))
     for moment in range(sum(len(ops) for _, ops in program.timeline)):
-        # An operand is still in use while the result of the same operation is written: begin first, end afterwards.
-        for name in sorted(begin.get(moment, ()), key=lambda name: -program.arrays[name].size):
-            size = _rounded(program.arrays[name].size)
-            hole = min((h for h in holes if h[1] >= size), key=lambda h: h[1], default=None)
+        # An operand is still in use while the result of the same operation is written: take first, free afterwards.
+        for name in sorted(begin.get(moment, ()), key=lambda name: -sizes[name]):
+            last = lives.within[name].last
+            fitting = [h for h in holes if h.size >= sizes[name] and last < h.until]
+            hole = min(fitting, key=lambda h: (h.size, h.until), default=None)
             if hole is None:
-                places[name] = top
-                top += size
-                continue
-            places[name] = hole[0]
-            holes.remove(hole)
-            if hole[1] > size:
-                insort(holes, (hole[0] + size, hole[1] - size))
-        for name in end.get(moment, ()):
-            holes = _with_hole(holes, places[name], _rounded(program.arrays[name].size))
+                hole = _Hole(top, sizes[name], NEVER)
+                top += sizes[name]
+            else:
+                holes.remove(hole)
+            places[name] = hole.start
+            if hole.size > sizes[name]:
+                holes.append(_Hole(hole.start + sizes[name], hole.size - sizes[name], hole.until))
+            freed.setdefault(last, []).append(_Hole(hole.start, sizes[name], hole.until))
+        for hole in freed.get(moment, ()):
+            holes = _with_hole(holes, hole)
     return replace(program, places=places, packed=top)
 
 
-def _rounded(size: int) -> int:
-    return -(-size // ALIGNMENT_ENTRIES) * ALIGNMENT_ENTRIES
-
-
-def _with_hole(holes: list[tuple[int, int]], start: int, size: int) -> list[tuple[int, int]]:
-    """The free parts with one more, joined to those that it touches."""
-    insort(holes, (start, size))
-    joined: list[tuple[int, int]] = []
-    for begin, length in holes:
-        if joined and sum(joined[-1]) == begin:
-            joined[-1] = (joined[-1][0], joined[-1][1] + length)
-        else:
-            joined.append((begin, length))
-    return joined
+def _with_hole(holes: list[_Hole], new: _Hole) -> list[_Hole]:
+    """The holes with one more, joined to those that it touches and that are free as long."""
+    for hole in [h for h in holes if h.until == new.until]:
+        if hole.start + hole.size == new.start or new.start + new.size == hole.start:
+            holes.remove(hole)
+            new = _Hole(min(hole.start, new.start), hole.size + new.size, new.until)
+    return [*holes, new]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from pfn.program.program import Array, Op, Program, View
+from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, View
 
 
 class _Numbers:
@@ -47,7 +47,9 @@ class _Numbers:
         return op.do, op.data, tuple(operands)
 
     def held(self, op: Op) -> str | None:
-        """The temporary array that holds what the operation would give, if there is one."""
+        """The temporary array that holds what the operation would give, if there is one that is worth keeping."""
+        if not self.may_be_kept(op):
+            return None
         number = self._numbers.get(self._key(op))
         holder = None if number is None else self._holder.get(number)
         return holder if holder is not None and self._content.get(holder) == number else None
@@ -63,6 +65,12 @@ class _Numbers:
         self._content[op.out.array] = number
         if self.is_temporary(op.out):
             self._holder[number] = op.out.array
+
+    def may_be_kept(self, op: Op) -> bool:
+        """Whether the result may serve more than once: not if it is large and one pass over constants makes it anew."""
+        constant = all(self._arrays[view.array].kind == "constant" for view in op.reads)
+        made_anew = op.elementwise and constant and op.out.size >= LARGE_ENTRIES
+        return self.is_temporary(op.out) and not made_anew
 
     def is_temporary(self, out: View) -> bool:
         """Whether an array of its own, that nobody outside reads, is written."""
@@ -101,7 +109,7 @@ def reuse(program: Program) -> Program:
     numbers.set_inputs()
     for place, given in enumerate(body):
         op = numbers.renamed(given)
-        holder = numbers.held(op) if numbers.is_temporary(op.out) else None
+        holder = numbers.held(op)
         as_on_entering = written.isdisjoint(view.array for view in op.reads)
         if holder == op.out.array and constant.issuperset(view.array for view in op.reads):
             once.append(op)
@@ -127,7 +135,7 @@ def reuse(program: Program) -> Program:
     for name in ("measure", "errors"):
         sections[name] = []
         for op in _without_repeated(getattr(program, name), numbers):
-            if numbers.is_temporary(op.out) and constant.issuperset(view.array for view in op.reads):
+            if numbers.may_be_kept(op) and constant.issuperset(view.array for view in op.reads):
                 once.append(op)
                 constant.add(op.out.array)
             else:
@@ -140,7 +148,7 @@ def _without_repeated(ops: Iterable[Op], numbers: _Numbers) -> list[Op]:
     kept = []
     for given in ops:
         op = numbers.renamed(given)
-        holder = numbers.held(op) if numbers.is_temporary(op.out) else None
+        holder = numbers.held(op)
         if holder is not None:
             numbers.rename(op.out.array, holder)
             continue
