@@ -1,9 +1,9 @@
 """The NumPy backend: every operation of a program becomes calls that are bound to their views once."""
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,11 +51,30 @@ def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
     return raw[skip : skip + count * dtype.itemsize].view(dtype)
 
 
-class Memory:
-    """The flat memory of arrays, shared by the programs of a run: what is state in one is state in all."""
+class Threads(Protocol):
+    """Threads that share the work of large operations."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
+    def for_product(self, multiplications: int) -> int:
+        """Number of threads among which to share a product of this number of multiplications."""
+
+    def for_pass(self, entries: int) -> int:
+        """Number of threads among which to share a pass over this number of entries."""
+
+    def each(self, work: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
+        """The work done for every share, all at the same time."""
+
+    def dot(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        """The product a b of two matrices, shared where it is large."""
+
+
+class Memory:
+    """The flat memory of arrays, shared by the programs of a run: what is state in one is state in all.
+
+    `threads` share the work of large operations; None: the calling one does everything.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], threads: Threads | None = None) -> None:
+        self.dtype, self.threads = dtype, threads
         self._shared: dict[str, np.ndarray] = {}
         self._constants: dict[int, np.ndarray] = {}
         self._arena = aligned(0, dtype)
@@ -134,8 +153,34 @@ class BoundProgram:
             return self._calls(parts_of_overlay(op))
         if op.do not in BINDERS:
             raise NotImplementedError(f"the NumPy backend does not know the operation {op.do!r}.")
+        out = self.view(op.out)
         ins: list[Any] = [self.view(i) if isinstance(i, View) else i for i in op.ins]
-        return BINDERS[op.do](op, self.view(op.out), *ins)
+        threads = self._memory.threads
+        if threads is None:
+            return BINDERS[op.do](op, out, *ins)
+        if op.do == "dot" and out.ndim == 2 and out.flags.c_contiguous:
+            return [partial(threads.dot, ins[0], ins[1], out)]
+        if op.do in UFUNCS and threads.for_pass(out.size) > 1:
+            return [partial(threads.each, _perform, _shares(op, out, ins, threads.for_pass(out.size)))]
+        return BINDERS[op.do](op, out, *ins)
+
+
+def _perform(calls: list[Call]) -> None:
+    for call in calls:
+        call()
+
+
+def _shares(op: Op, out: np.ndarray, ins: list[Any], count: int) -> list[list[Call]]:
+    """The calls of an operation entry by entry, by threads: each has some rows, or some entries of a vector."""
+    step = -(-out.shape[0] // count)
+    found = []
+    for start in range(0, out.shape[0], step):
+        rows = slice(start, start + step)
+        # An operand of one row, or a number, is the same for all rows of the result.
+        along = [isinstance(i, np.ndarray) and i.ndim == out.ndim and i.shape[0] == out.shape[0] for i in ins]
+        parts = [i[rows] if cut else i for i, cut in zip(ins, along, strict=True)]
+        found.append(_ufunc(op, out[rows], *parts))
+    return found
 
 
 def _ufunc(op: Op, out: np.ndarray, *ins: Any) -> list[Call]:

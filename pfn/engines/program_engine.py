@@ -29,9 +29,6 @@ def refusal(problem: Problem) -> str | None:
         large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
         if large and all(map(sp.issparse, arrays)) and name in parents:
             return "large sparse data of a parent"
-    layout = SlotLayout(network, problem.lengths, problem.observed)
-    if Threads(product_sizes(network, layout)).count > 1:
-        return "threads"
     return None
 
 
@@ -48,11 +45,15 @@ class ProgramRun:
         reason = refusal(problem)
         if reason is not None:
             raise NotImplementedError(f"programs do not serve {reason} yet: use NumpyRun.")
-        self._problem, self._leave_out, self._guard_every = problem, leave_out, guard_every
+        self._problem, self._leave_out, self._guard_every = problem, [*leave_out], guard_every
         self._network = problem.schedule.network
         self._lowering = Lowering(problem, "numpy")
         self._layout = self._lowering.layout
-        self._memory = Memory(problem.dtype)
+        slots = SlotLayout(self._network, problem.lengths, problem.observed)
+        self._threads = Threads(product_sizes(self._network, slots))
+        if self._threads.count > 1:  # which share whole passes; blocks follow each other
+            self._leave_out = [*self._leave_out, "blocks"]
+        self._memory = Memory(problem.dtype, self._threads if self._threads.count > 1 else None)
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
         self._released: frozenset[str] = frozenset()
@@ -106,6 +107,10 @@ class ProgramRun:
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """One sweep, with momentum before it if the problem asks for it, and the errors after it."""
+        with self._threads:
+            return [self._sweep(stretch)]
+
+    def _sweep(self, stretch: Stretch) -> Errors | None:
         number = stretch.first
         bound = self._next(number, stretch.sparseness(number))
         if self._problem.accelerated:
@@ -114,10 +119,10 @@ class ProgramRun:
             self._memory.set_input("rest", rest)
         self._perform(bound)
         if stretch.measured(number):
-            return [self._errors(bound)]
+            return self._errors(bound)
         if self._problem.accelerated and (number + 1) % self._guard_every == 0:
-            return [Errors({}, self._divergence(bound), float("nan"))]
-        return [None]
+            return Errors({}, self._divergence(bound), float("nan"))
+        return None
 
     def _next(self, number: int, sparseness: Mapping[str, float]) -> BoundProgram:
         """The program of a sweep: most often that of the sweep before, which is found without naming its kind."""

@@ -53,7 +53,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Held:
-    """Observations of a variable that is not observed throughout, and a mask that is true where they are."""
+    """Observations of a variable that is not observed throughout, NaN where hidden, and a mask true where they are."""
 
     values: np.ndarray
     mask: np.ndarray
@@ -108,7 +108,7 @@ class Store:
             values = self.layout.side_by_side(name, map(dense, observed), np.nan, dtype)
             mask = ~np.isnan(values)
             if mask.any():
-                self.held[name] = Held(np.where(mask, values, 0), mask)
+                self.held[name] = Held(values, mask)
                 np.copyto(start, values, where=mask)
         self.start[name] = start
 

@@ -1,6 +1,8 @@
 """Runs by programs in place of those by the NumPy engine."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -19,3 +21,22 @@ def by_programs(monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = ()
     monkeypatch.setattr(program_engine, "make_program_run", make)
     monkeypatch.setitem(run._HOMES, "numpy", run._HOMES["program"])
     return made
+
+
+class _Captured(Exception):  # noqa: N818 - it is no error: it brings the problem out
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+def problem_of(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Problem:
+    """The problem that an engine would be given."""
+
+    def capture(_engine: str, problem: Problem) -> None:
+        raise _Captured(problem)
+
+    with patch("pfn.solve.propagation.make_run", capture):
+        try:
+            ask(*arguments, **options)
+        except _Captured as captured:
+            return captured.problem
+    raise AssertionError("no engine was asked for")
