@@ -76,7 +76,7 @@ class Memory:
     def __init__(self, dtype: np.dtype[Any], threads: Threads | None = None) -> None:
         self.dtype, self.threads = dtype, threads
         self._shared: dict[str, np.ndarray] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._constants: dict[object, tuple[np.ndarray, Any]] = {}
         self._arena = aligned(0, dtype)
 
     def arena(self, size: int) -> np.ndarray:
@@ -88,10 +88,12 @@ class Memory:
     def of(self, name: str, array: Array) -> np.ndarray:
         """The memory of a constant, a state, an input or a result."""
         if array.kind == "constant":
-            if id(array) not in self._constants:
-                # Kept beside the flat view: the identity of a dead array may be given to another one.
-                self._constants[id(array)] = np.ascontiguousarray(array.value).reshape(-1)
-            return self._constants[id(array)]
+            # What is given has the same values in all programs of a run; the identity of a value may be used again only
+            # when it is gone, and it is kept here.
+            key = array.given or id(array.value)
+            if key not in self._constants:
+                self._constants[key] = np.ascontiguousarray(array.value).reshape(-1), array.value
+            return self._constants[key][0]
         if name not in self._shared:
             self._shared[name] = aligned(array.size, self.dtype)
             if array.value is not None:

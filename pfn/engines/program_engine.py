@@ -18,6 +18,7 @@ from pfn.program import Lowering, Program, SweepKind
 from pfn.program.lowering import counted_entries
 from pfn.program.passes import optimise
 from pfn.program.store import DENSE_ENTRIES
+from pfn.program.templates import program_for
 from pfn.updates.momentum import strength
 
 
@@ -48,6 +49,7 @@ class ProgramRun:
         self._problem, self._leave_out, self._guard_every = problem, [*leave_out], guard_every
         self._network = problem.schedule.network
         self._lowering = Lowering(problem, "numpy")
+        self._signature = self._lowering.signature
         self._layout = self._lowering.layout
         slots = SlotLayout(self._network, problem.lengths, problem.observed)
         self._threads = Threads(product_sizes(self._network, slots))
@@ -79,8 +81,13 @@ class ProgramRun:
         """The program of this name and kind."""
         if key not in self._bound:
             name, *arguments = key
-            program: Program = getattr(self._lowering, name)(*arguments)
-            self._bound[key] = BoundProgram(optimise(program, self._leave_out), self._memory)
+            store = self._lowering.store
+
+            def write() -> Program:
+                return optimise(getattr(self._lowering, name)(*arguments), self._leave_out)
+
+            found = program_for(self._network, (key, self._signature, *self._leave_out), store.given, write)
+            self._bound[key] = BoundProgram(found, self._memory)
         return self._bound[key]
 
     def _perform(self, bound: BoundProgram) -> None:

@@ -13,7 +13,7 @@ from pfn.program.matrices import Block, DenseMatrix
 from pfn.program.problem import Problem
 from pfn.program.program import TimeWindow
 from pfn.program.recorder import Recorder, Tracer
-from pfn.program.store import SparseData, SparseForm
+from pfn.program.store import Counts, SparseData, SparseForm
 
 
 class Copy(NamedTuple):
@@ -30,30 +30,6 @@ class Copy(NamedTuple):
     """One row of booleans from that slot on: where the equation holds and the slice lies in its sequence; None: all."""
     window: TimeWindow | None
     """The window that a parent is seen through."""
-
-
-class Counts(NamedTuple):
-    """How often the slots of an equation count."""
-
-    live: np.ndarray | None
-    """Booleans, false where the equation does not hold; None where it holds in all slots."""
-    weights: np.ndarray
-    """Zero where it does not hold, else the weight of the column."""
-
-    @property
-    def uniform(self) -> bool:
-        """Whether every slot counts once."""
-        return bool((self.weights == 1).all())
-
-
-def counts_of(equation: Factorization, layout: Layout, problem: Problem) -> Counts:
-    """The counts of an equation's slots, from its sequences and the user's weights."""
-    live = layout.live(equation)
-    weights = np.ones(layout.count(equation)) if live is None else live.astype(float)
-    for sequence, given in enumerate(problem.weights.get(equation.name, ())):
-        start = int(layout.starts[sequence])
-        weights[start : start + given.size] *= given
-    return Counts(live, weights)
 
 
 class SparseField:
@@ -90,6 +66,7 @@ class Writer:
         variables: dict[str, Tracer],
         blocks: list[Block],
         windows: Mapping[Term, TimeWindow],
+        counts: Counts,
         data: SparseData | None,
         sparseness: Tracer | None,
     ) -> None:
@@ -101,7 +78,7 @@ class Writer:
         self.recorder, self._layout = recorder, layout
         self._divergence, self._epsilon = divergence, problem.epsilon
         self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
-        self.counts, self.data = counts_of(equation, layout, problem), data
+        self.counts, self.data = counts, data
         self.children = [self._copy(piece, rows) for piece, rows in zip(equation.children, equation.parts, strict=True)]
         ends = accumulate((p.variable.size for p in equation.parents), initial=0)
         self.parents = [
@@ -128,7 +105,11 @@ class Writer:
         """How often every slot counts, as one row; None where all count once."""
         if self.counts.uniform:
             return None
-        return self.recorder.constant(f"{self.name} counts", self.counts.weights[None])
+        return self.slots().reshape(1, self.count)
+
+    def slots(self) -> Tracer:
+        """How often every slot counts, as a vector."""
+        return self.recorder.given(f"{self.name} counts")
 
     def _seen(self, copy: Copy) -> Tracer:
         """The columns of a variable that a copy is."""
@@ -179,7 +160,7 @@ class Writer:
     def sides_at_entries(self, S: Tracer, data: SparseData) -> tuple[Tracer, Tracer]:
         """The stored entries of the child, and of R = W S the entries at their places."""
         R = _sum_of([block.matrix.apply_at(S.rows(block.rows), data.form.pattern) for block in self._blocks])
-        return self.recorder.constant(f"entries of {self.children[0].variable}", data.entries), R
+        return self.recorder.given(f"entries of {self.children[0].variable}"), R
 
     def _where_live(self, x: Tracer) -> Tracer:
         live = self.live()
@@ -231,7 +212,7 @@ class Writer:
         """
         S = self.stacked_parents()
         X, R = self.sides_at_entries(S, data)
-        slots = self.recorder.constant(f"{self.name} counts of slots", self.counts.weights)
+        slots = self.slots()
         counts = self.recorder.take(slots, data.form.columns)
         row = slots.reshape(1, self.count)
         blocks = [(block.matrix, S.rows(block.rows)) for block in self._blocks if isinstance(block.matrix, DenseMatrix)]

@@ -51,25 +51,22 @@ def _statistics(field: Tracer, S: Tracer, unit: Unit) -> Tracer:
 def _denominator(B: Tracer | None, S: Tracer, unit: Unit, work: Writer) -> Tracer:
     if B is not None:
         return _statistics(B, S, unit)
-    counts = S.recorder.constant(f"{work.name} counts of slots", work.counts.weights)
-    sums = S @ counts  # 1 Sᵀ has the same entries in every row of W
+    sums = S @ work.slots()  # 1 Sᵀ has the same entries in every row of W
     return sums.reshape(1, S.shape[0]) if unit.form is None else S.recorder.take(sums, unit.form.columns)
 
 
 def update_unit(recorder: Recorder, store: Store, unit: Unit, sums: Sums, epsilon: float) -> Tracer:
     """The new values of a unit from the sums of all its equations."""
     values, (numerator, denominator) = store.unit(recorder, unit), tied(recorder, unit, sums)
-    pull = store.pull_of(unit)
-    if pull is None:
+    if store.pull_of(unit) is None:
         return cast("Tracer", updated(values, numerator, denominator, epsilon))
-    weight = np.asarray(pull.weight)
     new = pulled(
         values,
         numerator,
         denominator,
         epsilon,
-        weight=recorder.constant(f"{unit.name} weight of the prior", np.broadcast_to(weight, np.shape(pull.prior))),
-        weighted_prior=recorder.constant(f"{unit.name} weighted prior", weight * pull.prior),
+        weight=recorder.given(f"{unit.name} weight of the prior"),
+        weighted_prior=recorder.given(f"{unit.name} weighted prior"),
     )
     return cast("Tracer", new)
 

@@ -13,7 +13,7 @@ import numpy as np
 from pfn.formulas import DIVERGENCES, Fields, extrapolate, factor, updated
 from pfn.formulas.momentum import FLOOR
 from pfn.network import Factorization, Term
-from pfn.program.equations import Copy, Writer, counts_of
+from pfn.program.equations import Copy, Writer
 from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
@@ -77,6 +77,11 @@ class Lowering:
         rates = np.array(np.broadcast_to(term.window.rates, term.slice.variable.size))
         return TimeWindow(rates, term.window.length, position)
 
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What the programs depend on beside the network: those of equal signatures differ in what is given only."""
+        return *self.store.signature(), *self.shelf.signature
+
     def sweep(self, kind: SweepKind) -> Program:
         """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
         writing = _Writing(self, kind)
@@ -117,12 +122,11 @@ class _Writing:
         self.problem, self.network, self.kind = lowering.problem, lowering.network, kind
         self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
         self.divergence = DIVERGENCES[self.problem.divergence.name]
-        self.recorder = Recorder(self.problem.dtype, lowering.constants)
+        self.recorder = Recorder(self.problem.dtype, lowering.constants, self.store.given)
         # All programs declare the same state in the same order, so that it lies alike in all of them.
-        self.state = {name: self.recorder.state(name, start) for name, start in self.store.start.items()}
+        self.state = {name: self.recorder.state(name) for name in self.store.start}
         if self.problem.accelerated:
-            for name, start in self.store.start.items():
-                self.state[f"before {name}"] = self.recorder.state(f"before {name}", 2 * np.maximum(start, FLOOR))
+            self.state |= {f"before {name}": self.recorder.state(f"before {name}") for name in self.store.start}
         dense = [v.name for v in self.network.variables if v.name not in self.store.sparse]
         self.variables = {name: self.store.variable(self.recorder, name) for name in dense}
         self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
@@ -137,6 +141,7 @@ class _Writing:
             divergence=self.divergence,
             variables=self.variables,
             blocks=lowering.shelf.blocks(self.recorder, equation),
+            counts=self.store.counts_of(equation),
             data=self.store.sparse.get(equation.children[0].variable.name),
             windows={term: lowering.windows[term, equation.name] for term in equation.terms if term.window},
             sparseness=self.recorder.input(f"sparseness {equation.name}")
@@ -163,8 +168,7 @@ class _Writing:
         held = self.store.held.get(name)
         if held is not None and name not in self.kind.released:
             x = self.variables[name]
-            mask = self.recorder.constant(f"{name} is observed", held.mask)
-            observed = self.recorder.constant(f"{name} observed", held.values)
+            mask, observed = self.recorder.given(f"{name} is observed"), self.recorder.given(f"{name} observed")
             self.recorder.assign(x, self.recorder.where(mask, observed, x))
 
     # --- momentum
@@ -185,7 +189,7 @@ class _Writing:
             for name in moving:
                 self.recorder.chain()
                 x, doubled = self.state[name], self.state[f"before {name}"]
-                floor = self._floor(name) if name in zeros else FLOOR
+                floor = self.recorder.given(f"{name} floor") if name in zeros else FLOOR
                 moved, now = extrapolate(x, doubled, gain, rest, floor)
                 self.recorder.assign(doubled, now)
                 self.recorder.assign(x, moved)
@@ -193,9 +197,6 @@ class _Writing:
             for name in moving:
                 self.recorder.chain()
                 self._restore(name)
-
-    def _floor(self, name: str) -> Tracer:
-        return self.recorder.constant(f"{name} floor", np.where(self.store.start[name] == 0, 0, FLOOR))
 
     # --- the upward pass
 
@@ -501,7 +502,4 @@ def _names(copies: list[ParentCopy]) -> str:
 
 def counted_entries(lowering: Lowering) -> dict[str, float]:
     """By equation how many entries its errors count: rows times the sum of the counts of its slots."""
-    return {
-        e.name: float(counts_of(e, lowering.layout, lowering.problem).weights.sum()) * e.rows
-        for e in lowering.network.factorizations
-    }
+    return {e.name: float(lowering.store.counts_of(e).weights.sum()) * e.rows for e in lowering.network.factorizations}

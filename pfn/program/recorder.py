@@ -1,8 +1,9 @@
 """Recording: formulas called with tracers write operations down, each result in an array of its own."""
 
 from collections import Counter
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -111,14 +112,26 @@ class Tracer:
         return self.recorder.elementwise("clip", *inputs)
 
 
+def as_constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """The value of a constant as it lies in memory: booleans stay booleans, other numbers get the program's type."""
+    array = np.asarray(value)
+    return np.ascontiguousarray(array, None if array.dtype == bool else dtype)
+
+
 class Recorder:
     """The operations and arrays of a program while it is written.
 
-    `constants` may be shared by the recorders of several programs: what has the same name is the same array.
+    `constants` may be shared by the recorders of several programs: what has the same name is the same array. `given`
+    has by name what depends on the data and the starting values of a run.
     """
 
-    def __init__(self, dtype: np.dtype[Any], constants: MutableMapping[str, Array] | None = None) -> None:
-        self.dtype = dtype
+    def __init__(
+        self,
+        dtype: np.dtype[Any],
+        constants: MutableMapping[str, Array] | None = None,
+        given: Mapping[str, Callable[[], np.ndarray]] = MappingProxyType({}),
+    ) -> None:
+        self.dtype, self._given = dtype, given
         self.arrays: dict[str, Array] = {}
         self.ops: list[Op] = []
         self._chains: list[int] = []  # of every operation, where its chain begins
@@ -133,17 +146,24 @@ class Recorder:
         self.arrays.setdefault(name, array)
         return Tracer(self, whole(name, self.arrays[name].shape))
 
-    def constant(self, name: str, value: Any) -> Tracer:
+    def constant(self, name: str, value: Any, given: tuple[str, ...] = ()) -> Tracer:
         """An array that never changes; booleans stay booleans, other numbers get the type of the program."""
         if name not in self._constants:
-            given = np.asarray(value)
-            kept = given if given.dtype == bool else np.ascontiguousarray(given, self.dtype)
-            self._constants[name] = Array(given.shape, "constant", np.ascontiguousarray(kept).reshape(given.shape))
+            shape, kept = np.shape(value), as_constant(value, self.dtype)
+            self._constants[name] = Array(shape, "constant", kept.reshape(shape), given)
         return self.declare(name, self._constants[name])
 
-    def state(self, name: str, start: np.ndarray) -> Tracer:
-        """An array that changes from sweep to sweep, and what it starts with."""
-        return self.declare(name, Array(start.shape, "state", start))
+    def given(self, name: str) -> Tracer:
+        """An array that never changes in a run, but is another one with other data or starting values."""
+        found = name in self._constants
+        return self.constant(name, None if found else self._given[name](), (name,))
+
+    def state(self, name: str) -> Tracer:
+        """An array that changes from sweep to sweep."""
+        if name in self.arrays:
+            return self.declare(name, self.arrays[name])
+        start = self._given[name]()
+        return self.declare(name, Array(start.shape, "state", start, (name,)))
 
     def input(self, name: str) -> Tracer:
         """A number that is set before a sweep."""

@@ -73,7 +73,7 @@ class _Runs:
 def _life_of(name: str, array: Array) -> str:
     """The kind of an array; arrays that must not be moved are alone."""
     if array.kind == "constant" and array.size <= SMALL_ENTRIES and not np.issubdtype(array.value.dtype, np.bool_):
-        return "constant"
+        return "constant given" if array.given else "constant"
     return array.kind if array.kind in ("state", "temp") else f"alone: {name}"
 
 
@@ -124,9 +124,9 @@ def _side_by_side(program: Program, places: Mapping[str, tuple[tuple[str, ...], 
             members = [program.arrays[name] for name in run]
             names[run] = "state" if members[0].kind == "state" else f"{run[0]} … {run[-1]}"
             flat = [np.asarray(member.value).reshape(-1) for member in members if member.value is not None]
-            arrays[names[run]] = Array(
-                (sum(m.size for m in members),), members[0].kind, np.concatenate(flat) if flat else None
-            )
+            value = np.concatenate(flat) if flat else None
+            given = sum((member.given for member in members), ())
+            arrays[names[run]] = Array((sum(m.size for m in members),), members[0].kind, value, given)
 
     def moved(view: View) -> View:
         if view.array not in places:
