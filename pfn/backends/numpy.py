@@ -239,16 +239,17 @@ def _sparse_dot(op: Op, out: np.ndarray, entries: np.ndarray, dense: np.ndarray)
     return [*calls, partial(csr_matvecs, *pattern.shape, dense.shape[1], *flat)]
 
 
-# Entries of a product that are computed at a time: their rows and columns are gathered into two such arrays.
-SAMPLED_ENTRIES = 1 << 20
+# Numbers gathered at a time, for rows and for columns of some entries of a product: fewer cost calls, more the cache.
+SAMPLED_NUMBERS = 1 << 17
 
 
 def _sampled_dot(op: Op, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[Call]:
     """Entries of the product a b at the places of a pattern."""
-    rows, columns, turned = op.data.rows, op.data.indices, b.T
-    chunk = max(1, SAMPLED_ENTRIES // max(a.shape[1], 1))
+    rows, columns, turned = op.data.rows, op.data.indices, np.empty(b.shape[::-1], b.dtype)
+    chunk = max(1, SAMPLED_NUMBERS // max(a.shape[1], 1))
 
     def work() -> None:
+        np.copyto(turned, b.T)  # its rows are gathered: they must lie in one piece
         for start in range(0, rows.size, chunk):
             part = slice(start, start + chunk)
             np.einsum("et,et->e", a[rows[part]], turned[columns[part]], out=out[part])
