@@ -15,7 +15,6 @@ from pfn.engines.stretch import Stretch
 from pfn.engines.threads import Threads, product_sizes
 from pfn.formulas import coefficients
 from pfn.program import Lowering, Program, SweepKind
-from pfn.program.lowering import counted_entries
 from pfn.program.passes import optimise
 from pfn.program.store import DENSE_ENTRIES
 from pfn.program.templates import program_for
@@ -59,7 +58,7 @@ class ProgramRun:
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
         self._released: frozenset[str] = frozenset()
-        self._entries = counted_entries(self._lowering)
+        self._entries = self._lowering.counted_entries()
         self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
         self._all_due = all(rhythm == (1, None) for rhythm in self._rhythms.values())
         self._sparseness: Mapping[str, float] | None = None  # of the last sweep

@@ -52,7 +52,7 @@ class SparseField:
         return SparseField(self._entries * row.recorder.take(row, self._form.columns), self._form)
 
 
-class Writer:
+class EquationWriter:
     """Writes the work of one equation down, with the values of variables as they are at that point of the program."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Writer:
         """
         self.equation, self.name, self.count = equation, equation.name, layout.count(equation)
         self.recorder, self._layout = recorder, layout
-        self._divergence, self._epsilon = divergence, problem.epsilon
+        self.divergence, self.epsilon = divergence, problem.epsilon
         self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
         self.counts, self.data = counts, data
         self.children = [self._copy(piece, rows) for piece, rows in zip(equation.children, equation.parts, strict=True)]
@@ -146,11 +146,11 @@ class Writer:
         """A and B of the divergence, zero where the equation does not hold."""
         if self.data is not None:
             X, R = self.sides_at_entries(S, self.data)
-            return Fields(SparseField(self._divergence.fields(X, R, self._epsilon).A, self.data.form), None)
+            return Fields(SparseField(self.divergence.fields(X, R, self.epsilon).A, self.data.form), None)
         found = []
         for X, R in self.child_pairs(self.reconstruction(S)):
             self.recorder.chain()
-            found.append(self._divergence.fields(X, R, self._epsilon))
+            found.append(self.divergence.fields(X, R, self.epsilon))
         self.recorder.chain()
         A = self.recorder.stack([part.A for part in found])
         fields_B = [part.B for part in found if part.B is not None]
@@ -220,7 +220,7 @@ class Writer:
         squares = _sum_of(
             [(W.values.T @ V.values * ((rows * row) @ others.T)).sum() for W, rows in blocks for V, others in blocks]
         )
-        inside = self._divergence.value(X, R, self._epsilon, counts)
+        inside = self.divergence.value(X, R, self.epsilon, counts)
         squares = squares + ((X * X - X * R * 2.0) * counts).sum()
         # Rounding may leave less than nothing of the squares.
         return inside + (total - (R * counts).sum()), self.recorder.elementwise("maximum", squares, 0.0)

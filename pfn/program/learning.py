@@ -7,7 +7,7 @@ import numpy as np
 
 from pfn.formulas import Fields, pulled, reciprocal, scales_of_parts, updated
 from pfn.network import Factorization
-from pfn.program.equations import Writer
+from pfn.program.equations import EquationWriter
 from pfn.program.program import Labels
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
@@ -20,7 +20,7 @@ class Sums(NamedTuple):
     denominator: Tracer
 
 
-def left_terms(work: Writer, S: Tracer, fields: Fields, unit: Unit) -> Sums | None:
+def left_terms(work: EquationWriter, S: Tracer, fields: Fields, unit: Unit) -> Sums | None:
     """What an equation adds to the sums of a unit: A Sᵀ and B Sᵀ, every slot as often as it counts.
 
     None where the unit does not occur in the equation. `S` are the stacked parents, smoothed where there is sparseness.
@@ -48,7 +48,7 @@ def _statistics(field: Tracer, S: Tracer, unit: Unit) -> Tracer:
     return field.recorder.sampled_dot(field, S.T, unit.form.pattern)
 
 
-def _denominator(B: Tracer | None, S: Tracer, unit: Unit, work: Writer) -> Tracer:
+def _denominator(B: Tracer | None, S: Tracer, unit: Unit, work: EquationWriter) -> Tracer:
     if B is not None:
         return _statistics(B, S, unit)
     sums = S @ work.slots()  # 1 Sᵀ has the same entries in every row of W

@@ -13,17 +13,15 @@ import numpy as np
 from pfn.formulas import DIVERGENCES, Fields, extrapolate, factor, updated
 from pfn.formulas.momentum import FLOOR
 from pfn.network import Factorization, Term
-from pfn.program.equations import Copy, Writer
+from pfn.program.equations import Copy, EquationWriter
 from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
+from pfn.program.measuring import write_divergence, write_result, write_squared_errors
 from pfn.program.problem import Problem
-from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, TimeWindow, View
+from pfn.program.program import SMALL_ENTRIES, Array, Op, Program, TimeWindow, View
 from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
-
-# Up to this number of entries, a call costs more than the work of a pass over them.
-SMALL_ENTRIES = 1 << 15
 
 
 class SweepKind(NamedTuple):
@@ -43,7 +41,7 @@ class ParentCopy(NamedTuple):
     Denominators that are the same in all columns are a vector.
     """
 
-    work: Writer
+    work: EquationWriter
     copy: Copy
     numerator: Tracer
     denominator: Tracer
@@ -82,40 +80,45 @@ class Lowering:
         """What the programs depend on beside the network: those of equal signatures differ in what is given only."""
         return *self.store.signature(), *self.shelf.signature
 
+    def counted_entries(self) -> dict[str, float]:
+        """By equation the number of entries that its errors count: rows times the sum of the counts of its slots."""
+        counts = {e: self.store.counts_of(e).weights for e in self.network.factorizations}
+        return {e.name: float(weights.sum()) * e.rows for e, weights in counts.items()}
+
     def sweep(self, kind: SweepKind) -> Program:
         """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         if self.problem.accelerated:
             writing.extrapolate()
         writing.up(range(len(self.levels)))
         writing.down()
         body = writing.recorder.section()
-        errors = writing.divergences()
+        errors = write_divergence(writing.recorder, list(writing.work.values()))
         measure = writing.recorder.section()
-        writing.squared_errors(errors)
+        write_squared_errors(writing.recorder, writing.work, errors)
         return writing.program(body, measure, writing.recorder.section())
 
     def level(self, level: int, kind: SweepKind) -> Program:
         """The upward work of one level (from 0), whose parents settle at once: a round of the start by levels."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         writing.up([level])
         return writing.program(writing.recorder.section())
 
     def propagation(self, kind: SweepKind) -> Program:
         """The downward pass alone."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         writing.down()
         return writing.program(writing.recorder.section())
 
     def statistics(self, kind: SweepKind) -> Program:
         """The sums of the left updates of all units as they are now; `names` has two arrays for each unit."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         names = writing.statistics()
         program = writing.program(writing.recorder.section())
         return replace(program, names={**program.names, **names})
 
 
-class _Writing:
+class _SweepWriter:
     """One program while it is written."""
 
     def __init__(self, lowering: Lowering, kind: SweepKind) -> None:
@@ -132,8 +135,8 @@ class _Writing:
         self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
         self.work = {e.name: self._writer(lowering, e) for e in self.network.factorizations}
 
-    def _writer(self, lowering: Lowering, equation: Factorization) -> Writer:
-        return Writer(
+    def _writer(self, lowering: Lowering, equation: Factorization) -> EquationWriter:
+        return EquationWriter(
             equation,
             recorder=self.recorder,
             layout=self.layout,
@@ -233,7 +236,7 @@ class _Writing:
                     found[equation.name] = S, work.fields(S)
             return found
 
-    def _changing_parents(self, work: Writer) -> list[Copy]:
+    def _changing_parents(self, work: EquationWriter) -> list[Copy]:
         """The parents that change; none where the equation has no columns."""
         return [copy for copy in work.parents if self._changes(copy.variable)] if work.count else []
 
@@ -346,7 +349,7 @@ class _Writing:
 
     def down(self) -> None:
         """From the top: children become the mean of their copies W S once all of their equations are done."""
-        copies: dict[str, list[tuple[Writer, Copy]]] = {}
+        copies: dict[str, list[tuple[EquationWriter, Copy]]] = {}
         for work in self.work.values():
             for copy in work.children if work.count else ():
                 copies.setdefault(copy.variable, []).append((work, copy))
@@ -364,7 +367,7 @@ class _Writing:
                         self._take(name, self._mean_of_children(name, found, propagated))
 
     def _mean_of_children(
-        self, name: str, copies: list[tuple[Writer, Copy]], propagated: Mapping[str, Tracer]
+        self, name: str, copies: list[tuple[EquationWriter, Copy]], propagated: Mapping[str, Tracer]
     ) -> Tracer:
         pieces = [propagated[work.name].rows(copy.rows) for work, copy in copies]
         boxes = [(0, copy.start) for _, copy in copies]
@@ -404,76 +407,7 @@ class _Writing:
             self.recorder.constant(f"share {of}", share[None]) if (share != 1).any() else None,
         )
 
-    # --- errors and statistics
-
-    def divergences(self) -> dict[str, Tracer]:
-        """The divergence of all equations together, a result; returned are the errors X − R by equation.
-
-        Of a large equation, or one with sparse data, the sum of squared errors is returned in place of them: a number.
-
-        Small equations whose columns count once each lie on top of each other in one column: one formula for all.
-        """
-        alone, together, size = list[list[Writer]](), list[Writer](), 0
-        for work in self.work.values():
-            if work.data is not None:
-                continue
-            entries = work.equation.rows * work.count
-            if work.counts.uniform and size + entries <= SMALL_ENTRIES:
-                together.append(work)
-                size += entries
-            else:
-                alone.append([work])
-        found: dict[str, Tracer] = {}
-        with self.recorder.stage():
-            divergence = None
-            for name, work in self.work.items():
-                if work.data is not None:
-                    self.recorder.chain()
-                    part, found[name] = work.errors_of_sparse_data(work.data)
-                    divergence = part if divergence is None else divergence + part
-            for group in filter(None, [together, *alone]):
-                X, R = self._sides_of(group)
-                error, weights, row = X - R, group[0].weights(), 0
-                for work in group:
-                    rows = slice(row, row := row + work.equation.rows * work.count)
-                    found[work.name] = error if len(group) == 1 else error.rows(rows)
-                    if error.view.size >= LARGE_ENTRIES:  # not kept until errors are asked for
-                        found[work.name] = self._squares(error, weights)
-                part = self.divergence.value(X, R, self.problem.epsilon, weights)
-                divergence = part if divergence is None else divergence + part
-            assert divergence is not None  # a network has equations
-            self._result("divergence", divergence)
-        return found
-
-    def _sides_of(self, group: list[Writer]) -> list[Tracer]:
-        """Children X and reconstructions R of an equation, or of several in one column."""
-        sides: list[tuple[Tracer, Tracer]] = []
-        for work in group:
-            self.recorder.chain()
-            R = work.reconstruction(work.stacked_parents())
-            X = self.recorder.stack([X for X, _ in work.child_pairs(R)])
-            sides.append((X if X.view.contiguous else self.recorder.elementwise("copy", X), R))
-        self.recorder.chain()
-        if len(group) == 1:
-            return list(sides[0])
-        columns = ([x.reshape(x.view.size, 1) for x in side] for side in zip(*sides, strict=True))
-        return [self.recorder.stack(column) for column in columns]
-
-    def squared_errors(self, errors: Mapping[str, Tracer]) -> None:
-        """By equation the sum of squared errors, a result."""
-        with self.recorder.stage():
-            for name, error in errors.items():
-                self.recorder.chain()
-                squares = self._squares(error, self.work[name].weights()) if error.shape else error
-                self._result(f"squares {name}", squares)
-
-    @staticmethod
-    def _squares(error: Tracer, weights: Tracer | None) -> Tracer:
-        """The sum of squares, every column as often as its weight says."""
-        return (error * (error if weights is None else error * weights)).sum()
-
-    def _result(self, name: str, value: Tracer) -> None:
-        self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)
+    # --- statistics
 
     def statistics(self) -> dict[str, View]:
         """Sums of the left updates of all units."""
@@ -485,9 +419,7 @@ class _Writing:
                 for unit, found in sums.items():
                     numerator, denominator = tied(self.recorder, unit, found)
                     for what, value in (("products", self.units[unit] * numerator), ("denominators", denominator)):
-                        target = self.recorder.declare(f"{what} {unit.name}", Array(value.shape, "result"))
-                        self.recorder.assign(target, value)
-                        names[f"{what} {unit.name}"] = target.view
+                        names[f"{what} {unit.name}"] = write_result(self.recorder, f"{what} {unit.name}", value).view
         return names
 
 
@@ -498,8 +430,3 @@ def _as_column(x: Tracer) -> Tracer:
 
 def _names(copies: list[ParentCopy]) -> str:
     return ", ".join(dict.fromkeys(copy.work.name for copy in copies))
-
-
-def counted_entries(lowering: Lowering) -> dict[str, float]:
-    """By equation how many entries its errors count: rows times the sum of the counts of its slots."""
-    return {e.name: float(lowering.store.counts_of(e).weights.sum()) * e.rows for e in lowering.network.factorizations}

@@ -22,6 +22,9 @@ ELEMENTWISE = frozenset(
 )
 
 
+# Up to this number of entries, a call costs more than the work of a pass over them.
+SMALL_ENTRIES = 1 << 15
+
 # From this number of entries on, an array is worth more than the time of a pass that makes it anew.
 LARGE_ENTRIES = 1 << 18
 

@@ -15,10 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, View
-
-# Constants of more entries are not copied together: what that saves is not worth their memory.
-SMALL_ENTRIES = 1 << 15
+from pfn.program.program import LARGE_ENTRIES, SMALL_ENTRIES, Array, Op, Program, View
 
 
 class _Runs:
@@ -71,7 +68,7 @@ class _Runs:
 
 
 def _life_of(name: str, array: Array) -> str:
-    """The kind of an array; arrays that must not be moved are alone."""
+    """The kind of an array; arrays that must not be moved are alone, large constants too: they are not copied."""
     if array.kind == "constant" and array.size <= SMALL_ENTRIES and not np.issubdtype(array.value.dtype, np.bool_):
         return "constant given" if array.given else "constant"
     return array.kind if array.kind in ("state", "temp") else f"alone: {name}"
