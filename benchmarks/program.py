@@ -65,7 +65,6 @@ class Sweeper:
             sparseness=lambda _: self._steady,
             steps=self._steps,
             lowest=self._lowest,
-            past=(),
             measure=NEVER,
         )
         errors = self._run.advance(stretch)[0]

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.backends.numpy import BoundProgram, Memory
+from pfn.engines.counted import counted_entries, filled_in
+from pfn.engines.fixed import refuse_dense, why_dense
 from pfn.engines.layout import Layout as SlotLayout
 from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.problem import Errors, Problem, Statistics, dense
@@ -27,8 +29,12 @@ def refusal(problem: Problem) -> str | None:
     parents = {p.variable.name for e in network.factorizations for p in e.parents}
     for name, arrays in problem.observed.items():
         large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
-        if large and all(map(sp.issparse, arrays)) and name in parents:
-            return "large sparse data of a parent"
+        if large and any(map(sp.issparse, arrays)) and name not in problem.released:
+            reason = why_dense(name, problem)
+            if reason is not None:
+                refuse_dense(name, arrays, reason)
+            elif name in parents:
+                return "large sparse data of a parent"
     return None
 
 
@@ -50,19 +56,19 @@ class ProgramRun:
         self._lowering = Lowering(problem, "numpy")
         self._signature = self._lowering.signature
         self._layout = self._lowering.layout
-        slots = SlotLayout(self._network, problem.lengths, problem.observed)
-        self._threads = Threads(product_sizes(self._network, slots))
+        self._slots = SlotLayout(self._network, problem.lengths, problem.observed)
+        self._threads = Threads(product_sizes(self._network, self._slots))
         if self._threads.count > 1:  # which share whole passes; blocks follow each other
             self._leave_out = [*self._leave_out, "blocks"]
         self._memory = Memory(problem.dtype, self._threads if self._threads.count > 1 else None)
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
         self._released: frozenset[str] = frozenset()
-        self._entries = self._lowering.counted_entries()
+        self._entries = self._counted_entries()
         self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
         self._all_due = all(rhythm == (1, None) for rhythm in self._rhythms.values())
         self._sparseness: Mapping[str, float] | None = None  # of the last sweep
-        bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
+        bound = self._bind(("sweep", self._kind(0, dict.fromkeys(problem.smoothed, 1.0))))
         self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
         self._lowering.store.forget_starts()
 
@@ -104,7 +110,18 @@ class ProgramRun:
             if theta:
                 self._memory.set_input(f"sparseness {name}", theta)
 
+    def _counted_entries(self) -> dict[str, float]:
+        """By equation the number of entries that its error is the mean over: not those that the fit fills in."""
+        hidden = [v.name for v in self._network.variables if v.name in self._lowering.store.start]
+        filled = filled_in(self._slots, self._problem.observed, hidden, self._released)
+        return counted_entries(self._slots, filled, self._problem.weights)
+
     # --- the protocol of runs
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+        return self._entries
 
     @property
     def pace(self) -> int:
@@ -151,8 +168,7 @@ class ProgramRun:
         for call in bound.errors:
             call()
         squared = {name: self._memory.result(f"squares {name}") for name in self._entries}
-        rmse = {name: (total / self._entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
-        return Errors(rmse, divergence, sum(squared.values()))
+        return Errors.of(squared, self._entries, divergence)
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
@@ -167,6 +183,7 @@ class ProgramRun:
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
         self._released |= {name}
+        self._entries = self._counted_entries()
         self._last = None
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
@@ -254,9 +271,12 @@ class ProgramRun:
         if name.startswith("unit "):
             array[...] = packed
             return
+        slots_of = [self._layout.slots(name, sequence) for sequence in range(len(self._layout.lengths))]
+        wanted = (len(array), sum(slots.stop - slots.start for slots in slots_of))
+        if packed.shape != wanted:
+            raise ValueError(f"{name} has the shape {packed.shape} in place of {wanted}")
         column = 0
-        for sequence in range(len(self._layout.lengths)):
-            slots = self._layout.slots(name, sequence)
+        for slots in slots_of:
             width = slots.stop - slots.start
             array[:, slots] = packed[:, column : column + width]
             column += width

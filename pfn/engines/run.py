@@ -19,6 +19,10 @@ class Run(Protocol):
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
 
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each.
 

@@ -80,11 +80,6 @@ class Lowering:
         """What the programs depend on beside the network: those of equal signatures differ in what is given only."""
         return *self.store.signature(), *self.shelf.signature
 
-    def counted_entries(self) -> dict[str, float]:
-        """By equation the number of entries that its errors count: rows times the sum of the counts of its slots."""
-        counts = {e: self.store.counts_of(e).weights for e in self.network.factorizations}
-        return {e.name: float(weights.sum()) * e.rows for e, weights in counts.items()}
-
     def sweep(self, kind: SweepKind) -> Program:
         """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
         writing = _SweepWriter(self, kind)

@@ -45,7 +45,7 @@ def test_a_sweep_needs_one_array_as_large_as_the_data(acceleration: Any) -> None
     tracemalloc.start()
     run = ProgramRun(problem)
     for number in range(2):
-        run.advance(Stretch(first=number, count=1, sparseness=lambda _: {"eq1": 0.0}, steps=0, lowest=1e9, past=()))
+        run.advance(Stretch(first=number, count=1, sparseness=lambda _: {"eq1": 0.0}, steps=0, lowest=1e9))
     now, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert now < 1.5 * X.nbytes

@@ -22,8 +22,13 @@ def test_sparse_data_are_never_made_dense(name: str, weighted: bool, monkeypatch
     monkeypatch.setattr(fixed, "DENSE_ENTRIES", 0)
     network, lengths = networks()[name], [9, 14]
     X = [sp.csr_array(sparse_values(number, 12, length)) for number, length in enumerate(lengths)]
-    columns = [network.columns(length).equations["eq1"] for length in lengths]
-    weights = {"eq1": [np.random.default_rng(4).choice([0.0, 0.5, 2.5], size=n) for n in columns]}
+    weights = {
+        equation.name: [np.random.default_rng(4).choice([0.0, 0.5, 2.5], size=length) for length in lengths]
+        for equation in network.factorizations
+    }
+    if name == "echo":  # neighbouring columns share a parent
+        weights = {"eq1": [np.full(length, 2.5) for length in lengths]}
+    weights = {key: [w[: network.columns(w.size).equations[key]] for w in given] for key, given in weights.items()}
     options = {"iterations": 15, "initial": start(network, lengths), "weights": weights if weighted else None}
     wanted = pfn.learn(network, {"x": X}, **options)
     made = by_programs(monkeypatch)

@@ -85,6 +85,7 @@ def test_sweeps_of_several_kinds_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     initial |= {p.name: rng.uniform(0.1, 1, p.shape) for p in network.parameters}
     data = {"x1": rng.random((6, 10)), "x2": rng.random((4, len(columns["x2"])))}
     options = {"learn_every": {"W1_1": 2, "W1_2": 2, "W2_1": 3, "W2_2": 3}, "release": {"x2": 4}}
+    options |= {"divergence": "kl", "epsilon": 1e-9}
     check(networks.RandomProblem(network, data, initial, options | {"sparseness": {"eq1": 0.2}}), 12)
 
 

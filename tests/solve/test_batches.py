@@ -345,7 +345,7 @@ def test_interrupted_after_a_batch() -> None:
     assert result.memory.batches == 2
 
 
-def test_interrupted_in_the_first_batch() -> None:
+def test_interrupted_in_the_first_batch(tmp_path: Path) -> None:
     _, X = sequences(14, 20)
 
     def items() -> Iterator[np.ndarray]:
@@ -356,6 +356,13 @@ def test_interrupted_in_the_first_batch() -> None:
     assert result.stop == "interrupted by the user in batch 0, which is left out"
     assert result[W].shape == (6, 3)
     assert np.isnan(result.rmse["eq1"])
+    result.save(tmp_path / "model.pfn")
+    back = pfn.load(tmp_path / "model.pfn")
+    np.testing.assert_array_equal(back[W], result[W])
+    whole = [pfn.learn(PLAIN, X, batches=pfn.Batches(size=10, first=5), partial=one) for one in (result, back)]
+    np.testing.assert_array_equal(whole[0][W], whole[1][W])
+    assert whole[1].memory is not None
+    assert whole[1].memory.batches == 2
 
 
 def test_statistics_of_a_damaged_file_are_refused(tmp_path: Path) -> None:
