@@ -77,6 +77,7 @@ class EquationWriter:
         self.equation, self.name, self.count = equation, equation.name, layout.count(equation)
         self.recorder, self._layout = recorder, layout
         self.divergence, self.epsilon = divergence, problem.epsilon
+        self._weighs_parents = problem.weigh_parents
         self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
         self.counts, self.data = counts, data
         self.children = [self._copy(piece, rows) for piece, rows in zip(equation.children, equation.parts, strict=True)]
@@ -171,6 +172,9 @@ class EquationWriter:
 
         Denominators that are the same in all columns are a vector.
         """
+        weights = self.weights() if self._weighs_parents else None
+        if weights is not None:
+            fields = Fields(fields.A * weights, None if fields.B is None else fields.B * weights)
         numerator = self._adjoint(fields.A)
         if fields.B is None:
             sums = [block.matrix.column_sums() for block in self._blocks]
@@ -179,7 +183,10 @@ class EquationWriter:
             denominator = self._adjoint(fields.B)
         if self._sparseness is not None:
             numerator, denominator = smooth(numerator, self._sparseness), smooth(denominator, self._sparseness)
-        return numerator, denominator.reshape(self.height) if fields.B is None else denominator
+        if fields.B is not None:
+            return numerator, denominator
+        # Wᵀ 1 is the same in all columns, but for their weights.
+        return numerator, denominator.reshape(self.height) if weights is None else denominator * weights
 
     def _adjoint(self, field: Tracer) -> Tracer:
         return self.recorder.stack([block.matrix.adjoint(field) for block in self._blocks])

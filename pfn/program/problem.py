@@ -33,6 +33,7 @@ class Problem:
     start: Mapping[str, Any]  # by variable: an array per sequence; by parameter: a matrix
     learned: frozenset[str] = frozenset()
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)  # by equation: per sequence
+    weigh_parents: bool = False  # whether the weights of columns count in right updates, too; programs only
     released: frozenset[str] = frozenset()  # variables whose observations will be let go
     learn_every: Mapping[str, int] = field(default_factory=dict)
     learn_at: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by parameter: the only sweeps that change it

@@ -153,7 +153,7 @@ class Store:
         return (
             *self.layout.signature,
             *(problem.dtype.str, problem.epsilon, problem.averaging, problem.divergence.name),
-            *(problem.joint, problem.accelerated, problem.learned, problem.released),
+            *(problem.joint, problem.accelerated, problem.learned, problem.released, problem.weigh_parents),
             tuple(sorted((name, problem.rhythm(name)) for name in problem.learned)),
             *(frozenset(self.fixed), frozenset(self.held)),
             tuple((name, data.form.digest) for name, data in self.sparse.items()),
