@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.program.passes.expand import parts_of_overlay
-from pfn.program.program import Array, Labels, Op, Pattern, Program, TimeWindow, View
+from pfn.program.program import Array, IndexMap, Op, Pattern, Program, TimeWindow, View
 from pfn.updates.windows import WindowSums
 
 try:
@@ -67,7 +67,7 @@ class Threads(Protocol):
         """The product a b of two matrices, shared where it is large."""
 
 
-class Memory:
+class RunMemory:
     """The flat memory of arrays, shared by the programs of a run: what is state in one is state in all.
 
     `threads` share the work of large operations; None: the calling one does everything.
@@ -80,7 +80,7 @@ class Memory:
         self._arena = aligned(0, dtype)
 
     def arena(self, size: int) -> np.ndarray:
-        """Memory for what does not outlive a sweep: all programs use the same, one at a time."""
+        """RunMemory for what does not outlive a sweep: all programs use the same, one at a time."""
         if size > self._arena.size:
             self._arena = aligned(size, self.dtype)
         return self._arena
@@ -117,7 +117,7 @@ class Memory:
 class BoundProgram:
     """A program whose operations are calls without arguments."""
 
-    def __init__(self, program: Program, memory: Memory) -> None:
+    def __init__(self, program: Program, memory: RunMemory) -> None:
         self.program, self._memory = program, memory
         self._own: MutableMapping[str, np.ndarray] = {}
         for name, array in program.arrays.items():
@@ -263,7 +263,7 @@ def _take(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
 
 def _label_sums(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
     """Sums of the entries with each label, added up in double precision."""
-    labels: Labels = op.data
+    labels: IndexMap = op.data
     return [lambda: np.copyto(out, np.bincount(labels.labels, weights=x, minlength=labels.count), casting="same_kind")]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.backends.numpy import BoundProgram, Memory
+from pfn.backends.numpy import BoundProgram, RunMemory
 from pfn.engines.counted import counted_entries, filled_in
 from pfn.engines.fixed import refuse_dense, why_dense
 from pfn.engines.layout import Layout as SlotLayout
@@ -60,7 +60,7 @@ class ProgramRun:
         self._threads = Threads(product_sizes(self._network, self._slots))
         if self._threads.count > 1:  # which share whole passes; blocks follow each other
             self._leave_out = [*self._leave_out, "blocks"]
-        self._memory = Memory(problem.dtype, self._threads if self._threads.count > 1 else None)
+        self._memory = RunMemory(problem.dtype, self._threads if self._threads.count > 1 else None)
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
         self._released: frozenset[str] = frozenset()

@@ -12,8 +12,8 @@ from pfn.program.layout import Layout
 from pfn.program.matrices import Block, DenseMatrix
 from pfn.program.problem import Problem
 from pfn.program.program import TimeWindow
-from pfn.program.recorder import Recorder, Tracer
-from pfn.program.store import Counts, SparseData, SparseForm
+from pfn.program.store import SlotCounts, SparseData, SparseForm
+from pfn.program.tape import Tape, Tracer
 
 
 class Copy(NamedTuple):
@@ -39,17 +39,17 @@ class SparseField:
         self._entries, self._form = entries, form
 
     def __matmul__(self, dense: Tracer) -> Tracer:
-        return dense.recorder.sparse_dot(self._entries, self._form.pattern, dense)
+        return dense.tape.sparse_dot(self._entries, self._form.pattern, dense)
 
     def __rmatmul__(self, dense: Tracer) -> Tracer:
-        recorder = dense.recorder
-        turned = recorder.take(self._entries, self._form.turn)
-        return recorder.sparse_dot(turned, self._form.turned, dense.T).T
+        tape = dense.tape
+        turned = tape.take(self._entries, self._form.turn)
+        return tape.sparse_dot(turned, self._form.turned, dense.T).T
 
     def __mul__(self, weights: Tracer) -> "SparseField":
         """Every column times its weight, given as one row."""
         row = weights.reshape(weights.shape[1])
-        return SparseField(self._entries * row.recorder.take(row, self._form.columns), self._form)
+        return SparseField(self._entries * row.tape.take(row, self._form.columns), self._form)
 
 
 class EquationWriter:
@@ -59,14 +59,14 @@ class EquationWriter:
         self,
         equation: Factorization,
         *,
-        recorder: Recorder,
+        tape: Tape,
         layout: Layout,
         problem: Problem,
         divergence: Divergence,
         variables: dict[str, Tracer],
         blocks: list[Block],
         windows: Mapping[Term, TimeWindow],
-        counts: Counts,
+        counts: SlotCounts,
         data: SparseData | None,
         sparseness: Tracer | None,
     ) -> None:
@@ -75,7 +75,7 @@ class EquationWriter:
         `sparseness` is the number θ of the equation, None where it is zero in this kind of sweep.
         """
         self.equation, self.name, self.count = equation, equation.name, layout.count(equation)
-        self.recorder, self._layout = recorder, layout
+        self.tape, self._layout = tape, layout
         self.divergence, self.epsilon = divergence, problem.epsilon
         self._weighs_parents = problem.weigh_parents
         self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
@@ -93,14 +93,14 @@ class EquationWriter:
         exists = self._layout.exists(self.equation, piece)
         mask = None
         if exists is not None:
-            mask = self.recorder.constant(f"{self.name} exists at lag {min(piece.lag, 0)}", exists[None, skip:])
+            mask = self.tape.constant(f"{self.name} exists at lag {min(piece.lag, 0)}", exists[None, skip:])
         columns = self._layout.slice_columns(piece, self.count)
         return Copy(piece.variable.name, rows, skip, columns.start, mask, window)
 
     def live(self) -> Tracer | None:
         """One row of booleans: the slots at which the equation holds; None for all."""
         mask = self.counts.live
-        return None if mask is None else self.recorder.constant(f"{self.name} holds", mask[None])
+        return None if mask is None else self.tape.constant(f"{self.name} holds", mask[None])
 
     def weights(self) -> Tracer | None:
         """How often every slot counts, as one row; None where all count once."""
@@ -110,7 +110,7 @@ class EquationWriter:
 
     def slots(self) -> Tracer:
         """How often every slot counts, as a vector."""
-        return self.recorder.given(f"{self.name} counts")
+        return self.tape.given(f"{self.name} counts")
 
     def _seen(self, copy: Copy) -> Tracer:
         """The columns of a variable that a copy is."""
@@ -123,12 +123,12 @@ class EquationWriter:
         for copy in self.parents:
             seen = self._seen(copy)
             if copy.window is not None:
-                seen = self.recorder.window(seen, copy.window)
+                seen = self.tape.window(seen, copy.window)
             if copy.skip and copy.exists is not None:  # the start of a sequence follows the end of another one
-                seen = self.recorder.where(copy.exists, seen, 0.0)
+                seen = self.tape.where(copy.exists, seen, 0.0)
             pieces.append(seen)
             boxes.append((copy.rows.start, copy.skip))
-        return self.recorder.overlay((self.height, self.count), pieces, boxes)
+        return self.tape.overlay((self.height, self.count), pieces, boxes)
 
     def smoothed_parents(self) -> Tracer:
         """S smoothed for the sparseness, which takes the place of S in updates."""
@@ -150,22 +150,22 @@ class EquationWriter:
             return Fields(SparseField(self.divergence.fields(X, R, self.epsilon).A, self.data.form), None)
         found = []
         for X, R in self.child_pairs(self.reconstruction(S)):
-            self.recorder.chain()
+            self.tape.chain()
             found.append(self.divergence.fields(X, R, self.epsilon))
-        self.recorder.chain()
-        A = self.recorder.stack([part.A for part in found])
+        self.tape.chain()
+        A = self.tape.stack([part.A for part in found])
         fields_B = [part.B for part in found if part.B is not None]
-        B = self.recorder.stack(fields_B) if fields_B else None
+        B = self.tape.stack(fields_B) if fields_B else None
         return Fields(self._where_live(A), None if B is None else self._where_live(B))
 
     def sides_at_entries(self, S: Tracer, data: SparseData) -> tuple[Tracer, Tracer]:
         """The stored entries of the child, and of R = W S the entries at their places."""
         R = _sum_of([block.matrix.apply_at(S.rows(block.rows), data.form.pattern) for block in self._blocks])
-        return self.recorder.given(f"entries of {self.children[0].variable}"), R
+        return self.tape.given(f"entries of {self.children[0].variable}"), R
 
     def _where_live(self, x: Tracer) -> Tracer:
         live = self.live()
-        return x if live is None else self.recorder.where(live, x, 0.0)
+        return x if live is None else self.tape.where(live, x, 0.0)
 
     def parent_terms(self, fields: Fields) -> tuple[Tracer, Tracer]:
         """Numerators Wᵀ A and denominators Wᵀ B of the right update of S.
@@ -178,7 +178,7 @@ class EquationWriter:
         numerator = self._adjoint(fields.A)
         if fields.B is None:
             sums = [block.matrix.column_sums() for block in self._blocks]
-            denominator = self.recorder.stack([part.reshape(part.shape[0], 1) for part in sums])
+            denominator = self.tape.stack([part.reshape(part.shape[0], 1) for part in sums])
         else:
             denominator = self._adjoint(fields.B)
         if self._sparseness is not None:
@@ -189,7 +189,7 @@ class EquationWriter:
         return numerator, denominator.reshape(self.height) if weights is None else denominator * weights
 
     def _adjoint(self, field: Tracer) -> Tracer:
-        return self.recorder.stack([block.matrix.adjoint(field) for block in self._blocks])
+        return self.tape.stack([block.matrix.adjoint(field) for block in self._blocks])
 
     def terms_of(self, copy: Copy, numerator: Tracer, denominator: Tracer) -> tuple[Tracer, Tracer]:
         """What the right update of one parent takes: its rows, from the slot on at which it exists.
@@ -203,13 +203,13 @@ class EquationWriter:
         if copy.window is None:
             return above, below
         if len(below.shape) == 1:
-            ones = self.recorder.constant(f"ones {above.shape[1]}", np.ones((1, above.shape[1])))
+            ones = self.tape.constant(f"ones {above.shape[1]}", np.ones((1, above.shape[1])))
             below = below.reshape(below.shape[0], 1) * ones
         gathered = []
         for field in (above, below):
-            inside = field if copy.exists is None else self.recorder.where(copy.exists, field, 0.0)
-            reached = self.recorder.window_adjoint(inside, copy.window)
-            gathered.append(reached if copy.exists is None else self.recorder.where(copy.exists, reached, 0.0))
+            inside = field if copy.exists is None else self.tape.where(copy.exists, field, 0.0)
+            reached = self.tape.window_adjoint(inside, copy.window)
+            gathered.append(reached if copy.exists is None else self.tape.where(copy.exists, reached, 0.0))
         return gathered[0], gathered[1]
 
     def errors_of_sparse_data(self, data: SparseData) -> tuple[Tracer, Tracer]:
@@ -220,7 +220,7 @@ class EquationWriter:
         S = self.stacked_parents()
         X, R = self.sides_at_entries(S, data)
         slots = self.slots()
-        counts = self.recorder.take(slots, data.form.columns)
+        counts = self.tape.take(slots, data.form.columns)
         row = slots.reshape(1, self.count)
         blocks = [(block.matrix, S.rows(block.rows)) for block in self._blocks if isinstance(block.matrix, DenseMatrix)]
         total = _sum_of([(W.column_sums() * (rows @ slots)).sum() for W, rows in blocks])
@@ -230,7 +230,7 @@ class EquationWriter:
         inside = self.divergence.value(X, R, self.epsilon, counts)
         squares = squares + ((X * X - X * R * 2.0) * counts).sum()
         # Rounding may leave less than nothing of the squares.
-        return inside + (total - (R * counts).sum()), self.recorder.elementwise("maximum", squares, 0.0)
+        return inside + (total - (R * counts).sum()), self.tape.elementwise("maximum", squares, 0.0)
 
     def propagated(self) -> Tracer:
         """The copies of the children in the downward pass: R = W S with the plain W, zero where it does not hold."""

@@ -20,8 +20,8 @@ from pfn.program.matrices import MatrixShelf
 from pfn.program.measuring import write_divergence, write_result, write_squared_errors
 from pfn.program.problem import Problem
 from pfn.program.program import SMALL_ENTRIES, Array, Op, Program, TimeWindow, View
-from pfn.program.recorder import Recorder, Tracer
 from pfn.program.store import Store, Unit
+from pfn.program.tape import Tape, Tracer
 
 
 class SweepKind(NamedTuple):
@@ -87,29 +87,29 @@ class Lowering:
             writing.extrapolate()
         writing.up(range(len(self.levels)))
         writing.down()
-        body = writing.recorder.section()
-        errors = write_divergence(writing.recorder, list(writing.work.values()))
-        measure = writing.recorder.section()
-        write_squared_errors(writing.recorder, writing.work, errors)
-        return writing.program(body, measure, writing.recorder.section())
+        body = writing.tape.section()
+        errors = write_divergence(writing.tape, list(writing.work.values()))
+        measure = writing.tape.section()
+        write_squared_errors(writing.tape, writing.work, errors)
+        return writing.program(body, measure, writing.tape.section())
 
     def level(self, level: int, kind: SweepKind) -> Program:
         """The upward work of one level (from 0), whose parents settle at once: a round of the start by levels."""
         writing = _SweepWriter(self, kind)
         writing.up([level])
-        return writing.program(writing.recorder.section())
+        return writing.program(writing.tape.section())
 
     def propagation(self, kind: SweepKind) -> Program:
         """The downward pass alone."""
         writing = _SweepWriter(self, kind)
         writing.down()
-        return writing.program(writing.recorder.section())
+        return writing.program(writing.tape.section())
 
     def statistics(self, kind: SweepKind) -> Program:
         """The sums of the left updates of all units as they are now; `names` has two arrays for each unit."""
         writing = _SweepWriter(self, kind)
         names = writing.statistics()
-        program = writing.program(writing.recorder.section())
+        program = writing.program(writing.tape.section())
         return replace(program, names={**program.names, **names})
 
 
@@ -120,37 +120,35 @@ class _SweepWriter:
         self.problem, self.network, self.kind = lowering.problem, lowering.network, kind
         self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
         self.divergence = DIVERGENCES[self.problem.divergence.name]
-        self.recorder = Recorder(self.problem.dtype, lowering.constants, self.store.given)
+        self.tape = Tape(self.problem.dtype, lowering.constants, self.store.given)
         # All programs declare the same state in the same order, so that it lies alike in all of them.
-        self.state = {name: self.recorder.state(name) for name in self.store.start}
+        self.state = {name: self.tape.state(name) for name in self.store.start}
         if self.problem.accelerated:
-            self.state |= {f"before {name}": self.recorder.state(f"before {name}") for name in self.store.start}
+            self.state |= {f"before {name}": self.tape.state(f"before {name}") for name in self.store.start}
         dense = [v.name for v in self.network.variables if v.name not in self.store.sparse]
-        self.variables = {name: self.store.variable(self.recorder, name) for name in dense}
-        self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
+        self.variables = {name: self.store.variable(self.tape, name) for name in dense}
+        self.units = {unit: self.store.unit(self.tape, unit) for unit in self.store.units}
         self.work = {e.name: self._writer(lowering, e) for e in self.network.factorizations}
 
     def _writer(self, lowering: Lowering, equation: Factorization) -> EquationWriter:
         return EquationWriter(
             equation,
-            recorder=self.recorder,
+            tape=self.tape,
             layout=self.layout,
             problem=self.problem,
             divergence=self.divergence,
             variables=self.variables,
-            blocks=lowering.shelf.blocks(self.recorder, equation),
+            blocks=lowering.shelf.blocks(self.tape, equation),
             counts=self.store.counts_of(equation),
             data=self.store.sparse.get(equation.children[0].variable.name),
             windows={term: lowering.windows[term, equation.name] for term in equation.terms if term.window},
-            sparseness=self.recorder.input(f"sparseness {equation.name}")
-            if equation.name in self.kind.smoothed
-            else None,
+            sparseness=self.tape.input(f"sparseness {equation.name}") if equation.name in self.kind.smoothed else None,
         )
 
     def program(self, body: tuple[Op, ...], measure: tuple[Op, ...] = (), errors: tuple[Op, ...] = ()) -> Program:
         """What was written."""
         names = {name: tracer.view for name, tracer in self.state.items()}
-        return Program(self.recorder.arrays, body, measure, errors, names=names, dtype=self.problem.dtype)
+        return Program(self.tape.arrays, body, measure, errors, names=names, dtype=self.problem.dtype)
 
     # --- values
 
@@ -159,15 +157,15 @@ class _SweepWriter:
 
     def _take(self, name: str, new: Tracer) -> None:
         """Let a variable take new values, then put its observed entries back."""
-        self.recorder.assign(self.variables[name], new)
+        self.tape.assign(self.variables[name], new)
         self._restore(name)
 
     def _restore(self, name: str) -> None:
         held = self.store.held.get(name)
         if held is not None and name not in self.kind.released:
             x = self.variables[name]
-            mask, observed = self.recorder.given(f"{name} is observed"), self.recorder.given(f"{name} observed")
-            self.recorder.assign(x, self.recorder.where(mask, observed, x))
+            mask, observed = self.tape.given(f"{name} is observed"), self.tape.given(f"{name} observed")
+            self.tape.assign(x, self.tape.where(mask, observed, x))
 
     # --- momentum
 
@@ -179,21 +177,21 @@ class _SweepWriter:
         start = self.store.start
         moving = [n for n in start if n in self.variables]
         moving += [unit.name for unit in self.units if unit.names <= self.kind.due]
-        gain, rest = self.recorder.input("gain"), self.recorder.input("rest")
+        gain, rest = self.tape.input("gain"), self.tape.input("rest")
         zeros = {name for name in moving if not start[name].all()}
         if sum(start[name].size for name in moving) <= SMALL_ENTRIES and zeros:
             zeros = set(moving)  # the same operation for all of them, so that they can become one
-        with self.recorder.stage():
+        with self.tape.stage():
             for name in moving:
-                self.recorder.chain()
+                self.tape.chain()
                 x, doubled = self.state[name], self.state[f"before {name}"]
-                floor = self.recorder.given(f"{name} floor") if name in zeros else FLOOR
+                floor = self.tape.given(f"{name} floor") if name in zeros else FLOOR
                 moved, now = extrapolate(x, doubled, gain, rest, floor)
-                self.recorder.assign(doubled, now)
-                self.recorder.assign(x, moved)
-        with self.recorder.stage():
+                self.tape.assign(doubled, now)
+                self.tape.assign(x, moved)
+        with self.tape.stage():
             for name in moving:
-                self.recorder.chain()
+                self.tape.chain()
                 self._restore(name)
 
     # --- the upward pass
@@ -206,23 +204,23 @@ class _SweepWriter:
         waiting: dict[str, list[ParentCopy]] = {}
         for level in levels:
             made = self._joint_fields(level) if self.problem.joint else {}
-            with self.recorder.stage():
+            with self.tape.stage():
                 joint = {name: self.work[name].parent_terms(fields) for name, (_, fields) in made.items()}
             self._left_updates(level + 1, made)
-            with self.recorder.stage():
+            with self.tape.stage():
                 self._right_terms(level, waiting, joint)
                 later = [e for n in levels if n > level for e in self.levels[n]]
                 unfinished = {p.variable.name for e in later for p in e.parents}
                 ready = {name: waiting.pop(name) for name in list(waiting) if name not in unfinished}
                 for name, copies in ready.items():
-                    self.recorder.chain()
+                    self.tape.chain()
                     self._take(name, self._right_update(name, copies))
 
     def _joint_fields(self, level: int) -> dict[str, tuple[Tracer, Fields]]:
         """Stacked parents and fields of the equations whose left and right updates are made from the same ratios."""
         steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level + 1]
         due = {name for s in steps if self.kind.due & set(s.targets) for name in s.equations}
-        with self.recorder.stage():
+        with self.tape.stage():
             found = {}
             for equation in self.levels[level]:
                 work = self.work[equation.name]
@@ -238,17 +236,17 @@ class _SweepWriter:
     def _left_updates(self, level: int, made: Mapping[str, tuple[Tracer, Fields]]) -> None:
         """The left updates of a level, all from the same values, and the normalizations after them."""
         steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level]
-        with self.recorder.stage():
+        with self.tape.stage():
             for step in steps:
                 units = [u for u in self.units if u.names & set(step.targets) and u.names <= self.kind.due]
                 sums = self._left_sums(units, step.equations, made)
                 for unit in units:
-                    self.recorder.chain()
-                    new = update_unit(self.recorder, self.store, unit, sums[unit], self.problem.epsilon)
-                    self.recorder.assign(self.units[unit], new)
+                    self.tape.chain()
+                    new = update_unit(self.tape, self.store, unit, sums[unit], self.problem.epsilon)
+                    self.tape.assign(self.units[unit], new)
                 names = {name for unit in units for name in unit.names}
                 equations = [self.work[name].equation for name in step.equations]
-                normalize(self.recorder, self.store, names, equations)
+                normalize(self.tape, self.store, names, equations)
 
     def _left_sums(
         self, units: list[Unit], equations: Collection[str], made: Mapping[str, tuple[Tracer, Fields]]
@@ -278,7 +276,7 @@ class _SweepWriter:
             copies = self._changing_parents(work)
             if not copies:
                 continue
-            self.recorder.chain()
+            self.tape.chain()
             if equation.name in joint:
                 numerator, denominator = joint[equation.name]
             else:
@@ -308,10 +306,10 @@ class _SweepWriter:
         for (_, copy, _, _), field in zip(copies, fields, strict=True):
             values = field
             if copy.exists is not None and (masked or copy.skip):
-                values = self.recorder.where(copy.exists, values, 0.0)
+                values = self.tape.where(copy.exists, values, 0.0)
             pieces.append(values)
         boxes = [(0, c.copy.start) for c in copies]
-        return self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+        return self.tape.overlay(self.variables[name].shape, pieces, boxes)
 
     def _pooled_denominator(self, name: str, copies: list[ParentCopy]) -> Tracer:
         """The sum of the denominators of all copies; where each is one column, a product of few numbers."""
@@ -323,8 +321,8 @@ class _SweepWriter:
             for copy in copies[1:]:
                 total = total + copy.denominator
             return _as_column(total)
-        columns = self.recorder.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
-        return columns.T @ self.recorder.constant(f"columns of the copies of {name} {_names(copies)}", there)
+        columns = self.tape.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
+        return columns.T @ self.tape.constant(f"columns of the copies of {name} {_names(copies)}", there)
 
     def _in_full(self, copy: ParentCopy) -> Tracer:
         """The denominators of a copy in all of its columns, zero where it does not exist."""
@@ -332,8 +330,8 @@ class _SweepWriter:
             return copy.denominator
         there = np.ones((1, copy.numerator.shape[1]))
         if copy.copy.exists is not None:
-            there = np.asarray(self.recorder.arrays[copy.copy.exists.view.array].value, float)
-        columns = self.recorder.constant(f"columns of {copy.copy.variable} in {copy.work.name} {copy.copy.skip}", there)
+            there = np.asarray(self.tape.arrays[copy.copy.exists.view.array].value, float)
+        columns = self.tape.constant(f"columns of {copy.copy.variable} in {copy.work.name} {copy.copy.skip}", there)
         return _as_column(copy.denominator) * columns
 
     @staticmethod
@@ -351,14 +349,14 @@ class _SweepWriter:
         lowest = {name: min(self.network.level_of(w.equation) for w, _ in found) for name, found in copies.items()}
         propagated: dict[str, Tracer] = {}
         for level in range(len(self.levels), 0, -1):
-            with self.recorder.stage():
+            with self.tape.stage():
                 for equation in self.levels[level - 1]:
-                    self.recorder.chain()
+                    self.tape.chain()
                     if self.work[equation.name].data is None:
                         propagated[equation.name] = self.work[equation.name].propagated()
                 for name, found in copies.items():
                     if lowest[name] == level and self._changes(name):
-                        self.recorder.chain()
+                        self.tape.chain()
                         self._take(name, self._mean_of_children(name, found, propagated))
 
     def _mean_of_children(
@@ -366,7 +364,7 @@ class _SweepWriter:
     ) -> Tracer:
         pieces = [propagated[work.name].rows(copy.rows) for work, copy in copies]
         boxes = [(0, copy.start) for _, copy in copies]
-        total = self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+        total = self.tape.overlay(self.variables[name].shape, pieces, boxes)
         current, share = self._mean_counts(name, "children", {work.name for work, _ in copies})
         if current is not None:
             total = total + self.variables[name] * current
@@ -398,8 +396,8 @@ class _SweepWriter:
         share = 1 / np.maximum(current + updated, 1.0)
         of = f"{name} among its {role} in {', '.join(sorted(equations))}"
         return (
-            self.recorder.constant(f"current {of}", current[None]) if current.any() else None,
-            self.recorder.constant(f"share {of}", share[None]) if (share != 1).any() else None,
+            self.tape.constant(f"current {of}", current[None]) if current.any() else None,
+            self.tape.constant(f"share {of}", share[None]) if (share != 1).any() else None,
         )
 
     # --- statistics
@@ -409,12 +407,12 @@ class _SweepWriter:
         names: dict[str, View] = {}
         for step in (s for s in self.problem.schedule.up if s.action == "left update"):
             units = [u for u in self.units if u.names & set(step.targets)]
-            with self.recorder.stage():
+            with self.tape.stage():
                 sums = self._left_sums(units, step.equations, {})
                 for unit, found in sums.items():
-                    numerator, denominator = tied(self.recorder, unit, found)
+                    numerator, denominator = tied(self.tape, unit, found)
                     for what, value in (("products", self.units[unit] * numerator), ("denominators", denominator)):
-                        names[f"{what} {unit.name}"] = write_result(self.recorder, f"{what} {unit.name}", value).view
+                        names[f"{what} {unit.name}"] = write_result(self.tape, f"{what} {unit.name}", value).view
         return names
 
 

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from pfn.network import Factorization, Parameter
 from pfn.program.program import Pattern
-from pfn.program.recorder import Recorder, Tracer, as_constant
 from pfn.program.storage import is_sparse
 from pfn.program.store import SparseForm, Store
+from pfn.program.tape import Tape, Tracer, as_constant
 
 
 class Matrix(Protocol):
@@ -50,7 +50,7 @@ class DenseMatrix:
 
     def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
         """The entries of W S at the places of a pattern."""
-        return S.recorder.sampled_dot(self.values, S, pattern)
+        return S.tape.sampled_dot(self.values, S, pattern)
 
 
 class SparseMatrix:
@@ -63,18 +63,18 @@ class SparseMatrix:
         """W S."""
         if self._form.diagonal:
             return self._entries.reshape(S.shape[0], 1) * S
-        return self._entries.recorder.sparse_dot(self._entries, self._form.pattern, S)
+        return self._entries.tape.sparse_dot(self._entries, self._form.pattern, S)
 
     def adjoint(self, A: Tracer) -> Tracer:
         """Wᵀ A."""
         if self._form.diagonal:
             return self.apply(A)
-        recorder = self._entries.recorder
-        return recorder.sparse_dot(recorder.take(self._entries, self._form.turn), self._form.turned, A)
+        tape = self._entries.tape
+        return tape.sparse_dot(tape.take(self._entries, self._form.turn), self._form.turned, A)
 
     def column_sums(self) -> Tracer:
         """Wᵀ 1, one number per column."""
-        return self._entries.recorder.label_sums(self._entries, self._form.columns)
+        return self._entries.tape.label_sums(self._entries, self._form.columns)
 
     def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
         """The entries of W S at the places of a pattern."""
@@ -115,17 +115,17 @@ class MatrixShelf:
             parameters = list(run)
             yield from ((kind, group) for group in ([parameters] if kind != "learned" else [[p] for p in parameters]))
 
-    def blocks(self, recorder: Recorder, equation: Factorization) -> list[Block]:
+    def blocks(self, tape: Tape, equation: Factorization) -> list[Block]:
         """The matrices of an equation: the unit that all its parameters make up, or one for each run of terms."""
         store, row = self._store, 0
         first = store.unit_of.get(equation.parameters[0].name)
         if first is not None and first.parameters == equation.parameters and first.form is None:
-            values = store.unit(recorder, first)
+            values = store.unit(tape, first)
             return [Block(DenseMatrix(values), slice(0, values.shape[1]))]
         blocks = []
         for _, group in self._groups(equation):
             width = sum(p.shape[1] for p in group)
-            blocks.append(Block(self._matrix(recorder, group), slice(row, row + width)))
+            blocks.append(Block(self._matrix(tape, group), slice(row, row + width)))
             row += width
         return blocks
 
@@ -134,15 +134,15 @@ class MatrixShelf:
             return "learned"
         return "known, sparse" if sp.issparse(self._store.problem.start[parameter.name]) else "known"
 
-    def _matrix(self, recorder: Recorder, parameters: list[Parameter]) -> Matrix:
+    def _matrix(self, tape: Tape, parameters: list[Parameter]) -> Matrix:
         unit = self._store.unit_of.get(parameters[0].name)
         if unit is not None:
             if unit.form is not None:
-                return SparseMatrix(self._store.unit(recorder, unit), unit.form)
-            return DenseMatrix(self._store.parameter(recorder, parameters[0]))
+                return SparseMatrix(self._store.unit(tape, unit), unit.form)
+            return DenseMatrix(self._store.parameter(tape, parameters[0]))
         names = tuple(p.name for p in parameters)
         form = self._known[names]
-        constant = recorder.given(_array_of(names))
+        constant = tape.given(_array_of(names))
         return DenseMatrix(constant) if form is None else SparseMatrix(constant, form)
 
     def _decide(self, names: tuple[str, ...], columns: int) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from pfn.program.equations import EquationWriter
 from pfn.program.program import LARGE_ENTRIES, SMALL_ENTRIES, Array
-from pfn.program.recorder import Recorder, Tracer
+from pfn.program.tape import Tape, Tracer
 
 
-def write_divergence(recorder: Recorder, equations: Sequence[EquationWriter]) -> dict[str, Tracer]:
+def write_divergence(tape: Tape, equations: Sequence[EquationWriter]) -> dict[str, Tracer]:
     """Write down the divergence of all equations, a result; returned are the errors X − R by equation.
 
     Small equations whose columns count once each lie on top of each other in one column: one formula for all. Of a
@@ -16,11 +16,11 @@ def write_divergence(recorder: Recorder, equations: Sequence[EquationWriter]) ->
     alone, together, size = list[list[EquationWriter]](), list[EquationWriter](), 0
     parts: list[Tracer] = []
     found: dict[str, Tracer] = {}
-    with recorder.stage():
+    with tape.stage():
         for work in equations:
             entries = work.equation.rows * work.count
             if work.data is not None:
-                recorder.chain()
+                tape.chain()
                 part, found[work.name] = work.errors_of_sparse_data(work.data)
                 parts.append(part)
             elif work.counts.uniform and size + entries <= SMALL_ENTRIES:
@@ -29,7 +29,7 @@ def write_divergence(recorder: Recorder, equations: Sequence[EquationWriter]) ->
             else:
                 alone.append([work])
         for group in filter(None, [together, *alone]):
-            X, R = _sides_of(recorder, group)
+            X, R = _sides_of(tape, group)
             error, weights, row = X - R, group[0].weights(), 0
             for work in group:
                 rows = slice(row, row := row + work.equation.rows * work.count)
@@ -40,34 +40,32 @@ def write_divergence(recorder: Recorder, equations: Sequence[EquationWriter]) ->
         total = parts[0]
         for part in parts[1:]:
             total = total + part
-        write_result(recorder, "divergence", total)
+        write_result(tape, "divergence", total)
     return found
 
 
-def _sides_of(recorder: Recorder, group: list[EquationWriter]) -> list[Tracer]:
+def _sides_of(tape: Tape, group: list[EquationWriter]) -> list[Tracer]:
     """Children X and reconstructions R of an equation, or of several in one column."""
     sides: list[tuple[Tracer, Tracer]] = []
     for work in group:
-        recorder.chain()
+        tape.chain()
         R = work.reconstruction(work.stacked_parents())
-        X = recorder.stack([X for X, _ in work.child_pairs(R)])
-        sides.append((X if X.view.contiguous else recorder.elementwise("copy", X), R))
-    recorder.chain()
+        X = tape.stack([X for X, _ in work.child_pairs(R)])
+        sides.append((X if X.view.contiguous else tape.elementwise("copy", X), R))
+    tape.chain()
     if len(group) == 1:
         return list(sides[0])
     columns = ([x.reshape(x.view.size, 1) for x in side] for side in zip(*sides, strict=True))
-    return [recorder.stack(column) for column in columns]
+    return [tape.stack(column) for column in columns]
 
 
-def write_squared_errors(
-    recorder: Recorder, equations: Mapping[str, EquationWriter], errors: Mapping[str, Tracer]
-) -> None:
+def write_squared_errors(tape: Tape, equations: Mapping[str, EquationWriter], errors: Mapping[str, Tracer]) -> None:
     """Write down by equation the sum of squared errors, a result."""
-    with recorder.stage():
+    with tape.stage():
         for name, error in errors.items():
-            recorder.chain()
+            tape.chain()
             squares = _squares(error, equations[name].weights()) if error.shape else error
-            write_result(recorder, f"squares {name}", squares)
+            write_result(tape, f"squares {name}", squares)
 
 
 def _squares(error: Tracer, weights: Tracer | None) -> Tracer:
@@ -75,8 +73,8 @@ def _squares(error: Tracer, weights: Tracer | None) -> Tracer:
     return (error * (error if weights is None else error * weights)).sum()
 
 
-def write_result(recorder: Recorder, name: str, value: Tracer) -> Tracer:
+def write_result(tape: Tape, name: str, value: Tracer) -> Tracer:
     """Let a result, an array or a number, take a value."""
-    target = recorder.declare(name, Array(value.shape, "result"))
-    recorder.assign(target, value)
+    target = tape.declare(name, Array(value.shape, "result"))
+    tape.assign(target, value)
     return target

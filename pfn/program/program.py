@@ -130,7 +130,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class IndexMap:
     """A whole number below `count` for every entry of a flat array."""
 
     labels: np.ndarray

@@ -14,8 +14,8 @@ from pfn.network import Factorization, Network, Parameter
 from pfn.network.matrices import is_diagonal
 from pfn.program.layout import Layout
 from pfn.program.problem import Problem, Pull, dense, has_hidden, pulls
-from pfn.program.program import Labels, Pattern
-from pfn.program.recorder import Recorder, Tracer, as_constant
+from pfn.program.program import IndexMap, Pattern
+from pfn.program.tape import Tape, Tracer, as_constant
 
 
 class SparseForm:
@@ -27,8 +27,8 @@ class SparseForm:
         self.diagonal = is_diagonal(csr)
         order = sp.csr_array((np.arange(csr.nnz), csr.indices, csr.indptr), csr.shape).T.tocsr()
         self.turned = Pattern(order.shape, order.indptr, order.indices)
-        self.turn = Labels(order.data, csr.nnz)
-        self.columns = Labels(csr.indices, csr.shape[1])
+        self.turn = IndexMap(order.data, csr.nnz)
+        self.columns = IndexMap(csr.indices, csr.shape[1])
 
     @cached_property
     def digest(self) -> bytes:
@@ -37,7 +37,7 @@ class SparseForm:
         return sha256(b"".join(part.tobytes() for part in parts)).digest()
 
 
-class Counts(NamedTuple):
+class SlotCounts(NamedTuple):
     """How often the slots of an equation count."""
 
     live: np.ndarray | None
@@ -136,14 +136,14 @@ class Store:
             let(f"before {name}", lambda name: 2 * np.maximum(self.start[name], FLOOR), name)
             let(f"{name} floor", lambda name: np.where(self.start[name] == 0, 0, FLOOR), name)
 
-    def counts_of(self, equation: Factorization) -> Counts:
+    def counts_of(self, equation: Factorization) -> SlotCounts:
         """The counts of an equation's slots, from its sequences and the user's weights."""
         live = self.layout.live(equation)
         weights = np.ones(self.layout.count(equation)) if live is None else live.astype(float)
         for sequence, given in enumerate(self.problem.weights.get(equation.name, ())):
             start = int(self.layout.starts[sequence])
             weights[start : start + given.size] *= given
-        return Counts(live, weights)
+        return SlotCounts(live, weights)
 
     def signature(self) -> tuple[object, ...]:
         """What programs depend on beside the network: runs of the same signature differ in what is given only."""
@@ -205,18 +205,18 @@ class Store:
         for name, start in self.start.items():
             self.start[name] = np.broadcast_to(np.ones((), start.dtype), start.shape) if start.all() else start != 0
 
-    def variable(self, recorder: Recorder, name: str) -> Tracer:
+    def variable(self, tape: Tape, name: str) -> Tracer:
         """The array of a variable."""
-        return recorder.given(name) if name in self.fixed else recorder.state(name)
+        return tape.given(name) if name in self.fixed else tape.state(name)
 
-    def unit(self, recorder: Recorder, unit: Unit) -> Tracer:
+    def unit(self, tape: Tape, unit: Unit) -> Tracer:
         """The matrix of a unit, or its stored entries."""
-        return recorder.state(unit.name)
+        return tape.state(unit.name)
 
-    def parameter(self, recorder: Recorder, parameter: Parameter) -> Tracer:
+    def parameter(self, tape: Tape, parameter: Parameter) -> Tracer:
         """The matrix of a learned dense parameter."""
         unit = self.unit_of[parameter.name]
-        return self.unit(recorder, unit).columns(unit.columns(parameter))
+        return self.unit(tape, unit).columns(unit.columns(parameter))
 
     def pull_of(self, unit: Unit) -> Pull | None:
         """What a unit is pulled to and how much, where one of its parameters has a prior or past statistics.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pfn
-from pfn.program import Lowering, Program, Recorder, SweepKind, Tracer
+from pfn.program import Lowering, Program, SweepKind, Tape, Tracer
 from pfn.program.passes import IN_MEMORY, SHARED, optimise, shared
 from tests import networks
 from tests.program.runs import by_programs, problem_of
@@ -16,11 +16,11 @@ STARTS = {"x": np.ones((2, 3)), "y": np.ones((2, 3))}
 DATA = np.arange(6.0).reshape(2, 3)
 
 
-def written(record: Callable[[Recorder, Tracer, Tracer], None], *passes: str) -> Program:
+def written(record: Callable[[Tape, Tracer, Tracer], None], *passes: str) -> Program:
     """A program on the states x and y after these passes."""
-    recorder = Recorder(np.dtype(float), given={name: lambda start=start: start for name, start in STARTS.items()})
-    record(recorder, recorder.state("x"), recorder.state("y"))
-    program = Program(recorder.arrays, recorder.section())
+    tape = Tape(np.dtype(float), given={name: lambda start=start: start for name, start in STARTS.items()})
+    record(tape, tape.state("x"), tape.state("y"))
+    program = Program(tape.arrays, tape.section())
     for name in passes:
         program = (SHARED | IN_MEMORY)[name](program)
     return program
@@ -32,14 +32,14 @@ def kinds(program: Program) -> dict[str, list[str]]:
 
 
 def test_what_depends_on_constants_is_done_once() -> None:
-    def record(r: Recorder, x: Tracer, _: Tracer) -> None:
+    def record(r: Tape, x: Tracer, _: Tracer) -> None:
         r.assign(x, x + (r.constant("data", DATA) * 2.0) / 3.0)
 
     assert kinds(written(record, "reuse")) == {"once": ["multiply", "divide"], "body": ["add", "copy"]}
 
 
 def test_the_same_operation_is_done_once_in_a_sweep() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(y, (x + 1.0) * (x + 1.0))
 
     assert kinds(written(record, "reuse"))["body"].count("add") == 0  # x rests: it is done on entering
@@ -47,7 +47,7 @@ def test_the_same_operation_is_done_once_in_a_sweep() -> None:
 
 
 def test_what_the_end_of_a_sweep_makes_is_handed_on_to_the_next() -> None:
-    def record(r: Recorder, x: Tracer, _: Tracer) -> None:
+    def record(r: Tape, x: Tracer, _: Tracer) -> None:
         r.assign(x, x + np.log1p(x))
         r.assign(x, x * np.log1p(x))  # of another x
         r.assign(x, np.sqrt(x))
@@ -60,7 +60,7 @@ def test_what_the_end_of_a_sweep_makes_is_handed_on_to_the_next() -> None:
 def test_nothing_is_done_on_entering_that_reads_what_the_sweep_writes_first() -> None:
     """A value that is the same in every sweep, but not before the first."""
 
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(x, r.constant("data", DATA))
         r.assign(y, y + np.log1p(x))
 
@@ -68,14 +68,14 @@ def test_nothing_is_done_on_entering_that_reads_what_the_sweep_writes_first() ->
 
 
 def test_what_nobody_reads_is_left_out() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         np.log1p(x + 1.0)
         r.assign(y, x)
         r.assign(y, x + y * 0.0)
 
     assert kinds(written(record, "prune")) == {"body": ["copy", "multiply", "add", "copy"]}
 
-    def overwritten(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def overwritten(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(y, x * 2.0)
         r.assign(y, x * 3.0)
 
@@ -83,14 +83,14 @@ def test_what_nobody_reads_is_left_out() -> None:
 
 
 def test_a_product_that_is_summed_up_needs_no_array() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(x, x * (x * y).sum())
 
     assert kinds(written(record, "inner"))["body"] == ["inner product", "multiply", "copy"]
 
 
 def test_results_are_written_where_they_are_copied_to() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(x, x * 2.0)
         r.assign(y, r.overlay((2, 3), [np.log1p(x).rows(slice(0, 1)), y.rows(slice(1, 2))], [(0, 0), (1, 0)]))
 
@@ -100,7 +100,7 @@ def test_results_are_written_where_they_are_copied_to() -> None:
 
 
 def test_a_result_is_not_written_over_what_is_still_read() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         new = x * 2.0
         r.assign(y, y + x)  # of the old x
         r.assign(x, new)
@@ -109,7 +109,7 @@ def test_a_result_is_not_written_over_what_is_still_read() -> None:
 
 
 def test_neighbours_of_one_kind_become_one() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         with r.stage():
             for v in (x, y):
                 r.chain()
@@ -122,7 +122,7 @@ def test_neighbours_of_one_kind_become_one() -> None:
 def test_rows_of_another_length_are_not_taken_along() -> None:
     """The columns of a variable that an equation sees are not all of its columns: those beside stay as they are."""
 
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         with r.stage():
             for v in (x, y):
                 r.chain()
@@ -134,7 +134,7 @@ def test_rows_of_another_length_are_not_taken_along() -> None:
 
 
 def test_a_result_takes_the_memory_of_an_operand_that_ends() -> None:
-    def record(r: Recorder, x: Tracer, y: Tracer) -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
         r.assign(y, np.log1p(np.sqrt(x * 2.0)) + x)
 
     program = written(record, "forward", "in_place")
@@ -142,7 +142,7 @@ def test_a_result_takes_the_memory_of_an_operand_that_ends() -> None:
 
 
 def test_arrays_in_use_at_different_times_share_memory() -> None:
-    def record(r: Recorder, x: Tracer, _: Tracer) -> None:
+    def record(r: Tape, x: Tracer, _: Tracer) -> None:
         for _number in range(5):
             r.assign(x, x.T @ x @ x.T if x.shape == (3, 3) else x * ((x @ x.T) @ x))
 

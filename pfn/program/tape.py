@@ -1,4 +1,4 @@
-"""Recording: formulas called with tracers write operations down, each result in an array of its own."""
+"""The tape: formulas called with tracers write operations down on it, each result in an array of its own."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pfn.program.program import Array, Labels, Op, Pattern, TimeWindow, View, whole
+from pfn.program.program import Array, IndexMap, Op, Pattern, TimeWindow, View, whole
 
 Box = tuple[int, int]  # the row and the column at which a piece begins
 
@@ -24,8 +24,8 @@ class Tracer:
     Knows the operators of NumPy, the ufuncs in `UFUNCS`, `np.clip`, and the methods below.
     """
 
-    def __init__(self, recorder: "Recorder", view: View) -> None:
-        self.recorder, self.view = recorder, view
+    def __init__(self, tape: "Tape", view: View) -> None:
+        self.tape, self.view = tape, view
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -35,29 +35,29 @@ class Tracer:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of all numbers of the program."""
-        return self.recorder.dtype
+        return self.tape.dtype
 
     @property
     def T(self) -> "Tracer":
         """The transposed matrix."""
-        return Tracer(self.recorder, self.view.T)
+        return Tracer(self.tape, self.view.T)
 
     def rows(self, rows: slice) -> "Tracer":
         """Some rows."""
-        return Tracer(self.recorder, self.view.rows(rows))
+        return Tracer(self.tape, self.view.rows(rows))
 
     def columns(self, columns: slice) -> "Tracer":
         """Some columns."""
-        return Tracer(self.recorder, self.view.columns(columns))
+        return Tracer(self.tape, self.view.columns(columns))
 
     def reshape(self, *shape: int) -> "Tracer":
         """The entries in another shape."""
-        return Tracer(self.recorder, self.view.reshaped(shape))
+        return Tracer(self.tape, self.view.reshaped(shape))
 
     def sum(self, axis: int | None = None, *, keepdims: bool = False) -> "Tracer":
         """The sum over an axis, or over all entries."""
         kept = () if axis is None else tuple(n for i, n in enumerate(self.shape) if i != axis)
-        found = self.recorder.emit("sum", kept, self, data=axis)
+        found = self.tape.emit("sum", kept, self, data=axis)
         return found.reshape(*(1 if i == axis else n for i, n in enumerate(self.shape))) if keepdims else found
 
     def mean(self, axis: int, *, keepdims: bool = False) -> "Tracer":
@@ -65,51 +65,51 @@ class Tracer:
         return self.sum(axis, keepdims=keepdims) * (1 / max(self.shape[axis], 1))
 
     def __add__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("add", self, other)
+        return self.tape.elementwise("add", self, other)
 
     def __radd__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("add", other, self)
+        return self.tape.elementwise("add", other, self)
 
     def __sub__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("subtract", self, other)
+        return self.tape.elementwise("subtract", self, other)
 
     def __rsub__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("subtract", other, self)
+        return self.tape.elementwise("subtract", other, self)
 
     def __mul__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("multiply", self, other)
+        return self.tape.elementwise("multiply", self, other)
 
     def __rmul__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("multiply", other, self)
+        return self.tape.elementwise("multiply", other, self)
 
     def __truediv__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("divide", self, other)
+        return self.tape.elementwise("divide", self, other)
 
     def __rtruediv__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("divide", other, self)
+        return self.tape.elementwise("divide", other, self)
 
     def __pow__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("power", self, other)
+        return self.tape.elementwise("power", self, other)
 
     def __rpow__(self, other: Any) -> "Tracer":
-        return self.recorder.elementwise("power", other, self)
+        return self.tape.elementwise("power", other, self)
 
     def __neg__(self) -> "Tracer":
-        return self.recorder.elementwise("negative", self)
+        return self.tape.elementwise("negative", self)
 
     def __matmul__(self, other: "Tracer") -> "Tracer":
         # What is no tracer may know its product with one: the field of sparse data does.
-        return self.recorder.dot(self, other) if isinstance(other, Tracer) else NotImplemented
+        return self.tape.dot(self, other) if isinstance(other, Tracer) else NotImplemented
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        return self.recorder.elementwise(UFUNCS[ufunc], *inputs)
+        return self.tape.elementwise(UFUNCS[ufunc], *inputs)
 
     def __array_function__(self, function: Any, _types: Any, inputs: Any, options: Any) -> Any:
         if function is not np.clip or options:
             return NotImplemented
-        return self.recorder.elementwise("clip", *inputs)
+        return self.tape.elementwise("clip", *inputs)
 
 
 def as_constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
@@ -118,10 +118,10 @@ def as_constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     return np.ascontiguousarray(array, None if array.dtype == bool else dtype)
 
 
-class Recorder:
+class Tape:
     """The operations and arrays of a program while it is written.
 
-    `constants` may be shared by the recorders of several programs: what has the same name is the same array. `given`
+    `constants` may be shared by the tapes of several programs: what has the same name is the same array. `given`
     has by name what depends on the data and the starting values of a run.
     """
 
@@ -223,11 +223,11 @@ class Recorder:
         """The entries of the product a b at the places of a pattern only."""
         return self.emit("sampled dot", (pattern.indices.size,), a, b, data=pattern)
 
-    def take(self, x: Tracer, places: Labels) -> Tracer:
+    def take(self, x: Tracer, places: IndexMap) -> Tracer:
         """For every label the entry of x at that place."""
         return self.emit("take", (places.labels.size,), x, data=places)
 
-    def label_sums(self, x: Tracer, places: Labels) -> Tracer:
+    def label_sums(self, x: Tracer, places: IndexMap) -> Tracer:
         """For every label from 0 on, the sum of the entries of x that have it."""
         return self.emit("label sums", (places.count,), x, data=places)
 
