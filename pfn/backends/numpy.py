@@ -123,8 +123,9 @@ class BoundProgram:
         for name, array in program.arrays.items():
             if array.kind != "temp":
                 memory.of(name, array)
-        for call in self._calls(program.once):
-            call()
+        with np.errstate(all="ignore"):  # who runs sweeps looks for overflow in the errors
+            for call in self._calls(program.once):
+                call()
         self.enter, self.body = self._calls(program.enter), self._calls(program.body)
         self.measure, self.errors = self._calls(program.measure), self._calls(program.errors)
         # The state lives in memory now: what it started with is not kept a second time.

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Problem, dense, has_hidden
 from pfn.errors import OptionError
+from pfn.program import store
 
-# Sparse observations of up to so many entries are made dense: then the formulas hold to the last digit, while
-# equations with sparse children leave ε out where X is zero.
-DENSE_ENTRIES = 1 << 22
+# Sparse observations of more entries stay sparse where they can: one number for all engines.
+DENSE_ENTRIES = store.DENSE_ENTRIES
 
 # Where they cannot stay sparse they are made dense up to so many entries, 128 MB, of which a run has a few copies.
 # Beyond that it is the user who says whether there is memory for it.

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.backends.numpy import BoundProgram, RunMemory
+from pfn.engines import fixed
 from pfn.engines.counted import counted_entries, filled_in
-from pfn.engines.fixed import refuse_dense, why_dense
 from pfn.engines.layout import Layout as SlotLayout
 from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.problem import Errors, Problem, Statistics, dense
@@ -18,7 +18,6 @@ from pfn.engines.threads import Threads, product_sizes
 from pfn.formulas import coefficients
 from pfn.program import Lowering, Program, SweepKind
 from pfn.program.passes import optimise
-from pfn.program.store import DENSE_ENTRIES
 from pfn.program.templates import program_for
 from pfn.updates.momentum import strength
 
@@ -28,11 +27,11 @@ def refusal(problem: Problem) -> str | None:
     network = problem.schedule.network
     parents = {p.variable.name for e in network.factorizations for p in e.parents}
     for name, arrays in problem.observed.items():
-        large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
+        large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > fixed.DENSE_ENTRIES
         if large and any(map(sp.issparse, arrays)) and name not in problem.released:
-            reason = why_dense(name, problem)
+            reason = fixed.why_dense(name, problem)
             if reason is not None:
-                refuse_dense(name, arrays, reason)
+                fixed.refuse_dense(name, arrays, reason)
             elif name in parents:
                 return "large sparse data of a parent"
     return None

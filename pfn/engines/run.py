@@ -59,8 +59,8 @@ class Run(Protocol):
 WORTH_COMPILING = 2e11
 
 _HOMES = {
-    "numpy": ("pfn.engines.numpy_engine", "NumpyRun"),
-    "program": ("pfn.engines.program_engine", "make_program_run"),
+    "numpy": ("pfn.engines.program_engine", "make_program_run"),
+    "numpy without programs": ("pfn.engines.numpy_engine", "NumpyRun"),  # for what programs do not serve, and for tests
     "jax": ("pfn.engines.jax_engine", "JaxRun"),
 }
 

@@ -19,8 +19,13 @@ def by_programs(monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = ()
         return made[-1]
 
     monkeypatch.setattr(program_engine, "make_program_run", make)
-    monkeypatch.setitem(run._HOMES, "numpy", run._HOMES["program"])
+    monkeypatch.setitem(run._HOMES, "numpy", ("pfn.engines.program_engine", "make_program_run"))
     return made
+
+
+def by_the_older_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, `engine="numpy"` runs the engine that knows no programs."""
+    monkeypatch.setitem(run._HOMES, "numpy", run._HOMES["numpy without programs"])
 
 
 class _Captured(Exception):  # noqa: N818 - it is no error: it brings the problem out
