@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Problem, dense, has_hidden
 from pfn.errors import OptionError
+from pfn.program import store
 
-# Sparse observations of up to so many entries are made dense: then the formulas hold to the last digit, while
-# equations with sparse children leave ε out where X is zero.
-DENSE_ENTRIES = 1 << 22
+# Sparse observations of more entries stay sparse where they can: one number for all engines.
+DENSE_ENTRIES = store.DENSE_ENTRIES
 
 # Where they cannot stay sparse they are made dense up to this number of entries, 134 MB, of which a run has a few
 # copies. Beyond that the user decides whether there is memory for it.
@@ -27,7 +27,7 @@ def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
             continue
         large = arrays[0].shape[0] * layout.width(name) > DENSE_ENTRIES
         if large and any(map(sp.issparse, arrays)):
-            reason = _why_dense(name, problem)
+            reason = why_dense(name, problem)
             if reason is None:
                 fixed[name] = _side_by_side(name, arrays, problem, layout)
                 continue
@@ -76,7 +76,7 @@ def refuse_dense_start(observed: Mapping[str, Sequence[Any]], released: Collecti
             refuse_dense(name, arrays, f"{name} is hidden in part in other sequences")
 
 
-def _why_dense(name: str, problem: Problem) -> str | None:
+def why_dense(name: str, problem: Problem) -> str | None:
     """The reason why observations cannot stay sparse, None where they can.
 
     Their variable must be alone in its equations, with Kullback-Leibler updates.

@@ -58,7 +58,11 @@ class Run(Protocol):
 # Without one it takes NumPy: compiled dense products are no faster (benchmarks/jax_engine.py).
 WORTH_COMPILING = 2e11
 
-_HOMES = {"numpy": ("pfn.engines.numpy_engine", "NumpyRun"), "jax": ("pfn.engines.jax_engine", "JaxRun")}
+_HOMES = {
+    "numpy": ("pfn.engines.program_engine", "make_program_run"),
+    "numpy without programs": ("pfn.engines.numpy_engine", "NumpyRun"),  # for what programs do not serve, and for tests
+    "jax": ("pfn.engines.jax_engine", "JaxRun"),
+}
 
 
 def make_run(engine: str, problem: Problem) -> Run:

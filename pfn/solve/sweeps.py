@@ -173,13 +173,15 @@ class Sweeps:
             self.errors = errors if stretch.measured(self.done) else None
             divergence = errors.divergence if errors else float("nan")
             self.past.append(divergence if self.errors else float("nan"))
-            self.steps, self.lowest = steps_after(self.steps, self.lowest, divergence, stretch.changed(self.done))
-            if errors:
+            if errors is None:
+                self.steps += 1  # where nobody looked, the momentum goes on
+            else:
+                self.steps, self.lowest = steps_after(self.steps, self.lowest, divergence, stretch.changed(self.done))
                 self._check_finite(errors)
             if self.errors:
                 self.recorder.add(self.done, self.errors.rmse, self.errors.divergence)
             self.done += 1
-        latest = next((errors.largest for errors in reversed(found) if errors), float("nan"))
+        latest = next((errors.largest for errors in reversed(found) if errors and errors.rmse), float("nan"))
         self.request.bar.advance(self.shown, self.done, latest)
 
     def _stretch(self) -> Stretch:

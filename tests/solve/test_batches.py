@@ -14,6 +14,7 @@ import scipy.sparse
 import pfn
 from pfn import t
 from pfn.engines.numpy_engine import NumpyRun
+from pfn.engines.program_engine import ProgramRun
 from pfn.files import read_file, write_file
 from pfn.solve import propagation
 from pfn.solve.request import Answer, Request
@@ -299,13 +300,14 @@ def test_a_run_that_was_killed_goes_on_where_it_was(listed: bool, tmp_path: Path
 @pytest.mark.parametrize("method", [pfn.Propagate(start="levels"), pfn.Substitute(start="levels")])
 def test_levels_are_fitted_once(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, X = sequences(12, 20)
-    plain, fitted = NumpyRun.fit_levels, []
+    fitted = []
 
-    def counted(run: NumpyRun, *arguments: Any) -> None:
-        fitted.append(run)
-        plain(run, *arguments)
+    def count_calls_of(kind: Any) -> None:
+        plain = kind.fit_levels
+        monkeypatch.setattr(kind, "fit_levels", lambda run, *given: (fitted.append(run), plain(run, *given)))
 
-    monkeypatch.setattr(NumpyRun, "fit_levels", counted)
+    count_calls_of(NumpyRun)
+    count_calls_of(ProgramRun)
     pfn.learn(PLAIN, X, method=method, batches=pfn.Batches(size=5, first=5, sweeps=1, settle=1))
     assert len(fitted) == 1
 

@@ -440,7 +440,7 @@ def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out(scale: float
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_is_fitted_anyway_has_not_risen(dtype: str) -> None:
     """At the end of an exact fit the divergence is rounding: many times its lowest value, and nothing to tell."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(6)
     X = rng.random((8, 2)) @ rng.random((2, 20))
     result = pfn.learn(plain_nmf(8, 2), {"x": X}, iterations=300, dtype=dtype, stall=None)
     assert result.history.divergence[-1] > 1.1 * result.history.divergence.min()
