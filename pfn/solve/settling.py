@@ -54,9 +54,9 @@ BARELY_FITTED = 1e-9
 # ... while some value changed by more than this share of the largest in the second half.
 MOVING = 0.02
 
-# Data with some per cent of noise end above this share of their own divergence: below, they may be exact, and the run
+# Data with a third of noise end above this share of their own divergence: below, they may be exact, and the run
 # stuck.
-NEARLY = 1e-2
+NEARLY = 0.1
 
 # Of data that hardly vary, this share of their sum stands for the divergence from their mean.
 CONSTANT = 1e-3

@@ -12,6 +12,7 @@ import pytest
 
 import pfn
 from benchmarks import settling
+from pfn import t
 from pfn.solve.data import check_observations
 from pfn.solve.settling import Settling, own_divergence
 from tests.networks import hierarchy, plain_nmf, regular_expression
@@ -152,6 +153,24 @@ def test_a_run_that_is_stuck_where_substitution_is_not_warns() -> None:
     question = settling.question(88)
     with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
         pfn.infer(question.network, question.data)
+
+
+def test_a_run_that_is_stuck_far_from_a_fit_warns() -> None:
+    """Two walks on a ring of which part is seen: the divergence stays at 2 % of the data's own, and could be zero."""
+    rng, ring = np.random.default_rng(20), np.eye(6)
+    moves = np.hstack([np.vstack([ring, np.roll(ring, step, 0)]) for step in (1, 2)])
+    s, m, x = pfn.Variable("s", 6), pfn.Variable("m", 12), pfn.Variable("x", 4)
+    first = np.cumsum(rng.integers(1, 3, size=40)) % 6
+    seen = rng.random((4, 6))
+    second = np.cumsum(rng.integers(1, 3, size=40)) % 6
+    X = seen[:, first] + 0.5 * seen[:, second]
+    X[rng.random(X.shape) < 0.4] = np.nan
+    network = pfn.Network(
+        pfn.Factorization(x, pfn.Parameter("O", seen) @ s),
+        pfn.Factorization([s[t], s[t + 1]], pfn.Parameter("M", moves) @ m[t]),
+    )
+    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
+        pfn.infer(network, {x: X})
 
 
 def test_a_run_that_the_user_ended_is_not_called_settled() -> None:
