@@ -164,7 +164,7 @@ SECOND_SHARE = 0.1
 SECOND_LEAST = 20
 
 # The first run was stuck if the second opinion lowers the divergence to less than this share.
-STUCK = 0.1
+STUCK = 0.3
 
 
 def second_opinion(request: Request, method: Method, answer: Answer) -> str | None:
@@ -186,7 +186,7 @@ def second_opinion(request: Request, method: Method, answer: Answer) -> str | No
     other = Substitute(divergence=method.divergence, start="random").run(question)  # type: ignore[attr-defined]  # of Propagate
     if not float(other.history.divergence[-1]) < STUCK * float(answer.history.divergence[-1]):
         return None
-    return f"the sweeps settled where {sweeps} sweeps of substitution lower the divergence to less than a tenth"
+    return f"the sweeps settled where {sweeps} sweeps of substitution lower the divergence to less than a third"
 
 
 def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, None, None]:

@@ -142,8 +142,10 @@ class Settling:
     def falling(self, past: Sequence[float]) -> bool:
         """True if a run that was ended by its limit was still on its way."""
         now = past[-1] if past else np.nan
-        if not self.scale or not self._spread(past) > FALLING * now:
-            return False  # where all data are zero, or none are known, there is nothing to compare with
+        if not self.scale or not FALLING * now < self._spread(past) < np.inf:
+            return (
+                False  # all data are zero, or none are known, or the divergence was measured once: nothing to compare
+            )
         return bool(now > FITTED * self.scale or (now > BARELY_FITTED * self.scale and self._motion > MOVING))
 
     def _spread(self, past: Sequence[float]) -> float:

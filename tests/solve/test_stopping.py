@@ -151,7 +151,7 @@ def test_a_run_that_ends_far_above_its_lowest_divergence_warns() -> None:
 
 def test_a_run_that_is_stuck_where_substitution_is_not_warns() -> None:
     question = settling.question(88)
-    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
+    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a third"):
         pfn.infer(question.network, question.data)
 
 
@@ -169,7 +169,7 @@ def test_a_run_that_is_stuck_far_from_a_fit_warns() -> None:
         pfn.Factorization(x, pfn.Parameter("O", seen) @ s),
         pfn.Factorization([s[t], s[t + 1]], pfn.Parameter("M", moves) @ m[t]),
     )
-    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
+    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a third"):
         pfn.infer(network, {x: X})
 
 
