@@ -1,7 +1,6 @@
 """Runs of Algorithm 1 as programs of the NumPy backend."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,29 +9,35 @@ import scipy.sparse as sp
 from pfn.backends.numpy import BoundProgram, Memory
 from pfn.engines.layout import Layout as SlotLayout
 from pfn.engines.numpy_engine import NumpyRun
-from pfn.engines.problem import Errors, Problem, Statistics, dense
+from pfn.engines.problem import Errors, Problem, Statistics
+from pfn.engines.program_values import ProgramValues
 from pfn.engines.stretch import Stretch
 from pfn.engines.threads import Threads, product_sizes
 from pfn.formulas import coefficients
-from pfn.program import Lowering, Program, SweepKind
-from pfn.program.lowering import counted_entries
+from pfn.program import Program
 from pfn.program.passes import optimise
 from pfn.program.store import DENSE_ENTRIES
 from pfn.updates.momentum import strength
 
 
-def refusal(problem: Problem) -> str | None:
-    """Why the program cannot serve a problem yet, or None."""
+def refusal_of_data(problem: Problem) -> str | None:
+    """Why programs cannot serve the data of a problem yet, or None."""
     network = problem.schedule.network
     parents = {p.variable.name for e in network.factorizations for p in e.parents}
     for name, arrays in problem.observed.items():
         large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
         if large and all(map(sp.issparse, arrays)) and name in parents:
             return "large sparse data of a parent"
+    return None
+
+
+def refusal(problem: Problem) -> str | None:
+    """Why programs on NumPy cannot serve a problem yet, or None."""
+    network = problem.schedule.network
     layout = SlotLayout(network, problem.lengths, problem.observed)
     if Threads(product_sizes(network, layout)).count > 1:
         return "threads"
-    return None
+    return refusal_of_data(problem)
 
 
 def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
@@ -40,7 +45,7 @@ def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
     return ProgramRun(problem) if refusal(problem) is None else NumpyRun(problem)
 
 
-class ProgramRun:
+class ProgramRun(ProgramValues):
     """The values of a run, and the programs of its sweeps, each lowered and bound when it is first needed."""
 
     def __init__(self, problem: Problem, *, leave_out: Sequence[str] = (), guard_every: int = 1) -> None:
@@ -48,31 +53,17 @@ class ProgramRun:
         reason = refusal(problem)
         if reason is not None:
             raise NotImplementedError(f"programs do not serve {reason} yet: use NumpyRun.")
-        self._problem, self._leave_out, self._guard_every = problem, leave_out, guard_every
-        self._network = problem.schedule.network
-        self._lowering = Lowering(problem, "numpy")
-        self._layout = self._lowering.layout
+        super().__init__(problem, "numpy")
+        self._leave_out, self._guard_every = leave_out, guard_every
         self._memory = Memory(problem.dtype)
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
-        self._released: frozenset[str] = frozenset()
-        self._entries = counted_entries(self._lowering)
-        self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
-        self._all_due = all(rhythm == (1, None) for rhythm in self._rhythms.values())
         self._sparseness: Mapping[str, float] | None = None  # of the last sweep
         bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
         self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
         self._lowering.store.forget_starts()
 
     # --- programs
-
-    def _kind(self, number: int, sparseness: Mapping[str, float]) -> SweepKind:
-        """What kind of sweep has this number and sparseness."""
-        return SweepKind(
-            frozenset(name for name, rhythm in self._rhythms.items() if rhythm.due(number)),
-            self._released,
-            frozenset(name for name, theta in sparseness.items() if theta),
-        )
 
     def _bind(self, key: tuple[Any, ...]) -> BoundProgram:
         """The program of this name and kind."""
@@ -139,9 +130,7 @@ class ProgramRun:
         divergence = self._divergence(bound)
         for call in bound.errors:
             call()
-        squared = {name: self._memory.result(f"squares {name}") for name in self._entries}
-        rmse = {name: (total / self._entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
-        return Errors(rmse, divergence, sum(squared.values()))
+        return self._errors_of(divergence, {name: self._memory.result(f"squares {name}") for name in self._entries})
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
@@ -164,91 +153,17 @@ class ProgramRun:
         bound = self._bind(("statistics", kind))
         self._set_sparseness(sparseness)
         self._perform(bound)
-        found = {}
-        for unit in self._lowering.store.units:
-            sums = [bound.view(bound.program.names[f"{what} {unit.name}"]) for what in ("products", "denominators")]
-            if sums[1].ndim == 2 and sums[1].shape[0] == 1 < sums[0].shape[0]:
-                sums[1] = sums[1][0]
-            for parameter in unit.parameters:
-                part = [s if unit.form is not None else s[..., unit.columns(parameter)] for s in sums]
-                found[parameter.name] = Statistics(*(s.copy() for s in part))
-        return found
+        results = {name: bound.view(view) for name, view in bound.program.names.items() if name not in self._state}
+        return self._statistics_of(results)
 
     # --- values
 
-    def _values(self, name: str) -> np.ndarray:
-        """The array of a variable or of a unit."""
-        fixed = self._lowering.store.fixed
-        return fixed[name] if name in fixed else self._state[name]
+    def _read(self, name: str) -> np.ndarray:
+        return self._state[name]
 
-    def variable(self, name: str) -> list[Any]:
-        """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""
-        observed = self._problem.observed.get(name)
-        store = self._lowering.store
-        if (name in store.fixed or name in store.sparse) and observed is not None:
-            return [array.copy() for array in observed]
-        touched, array, result = self._layout.touched(name), self._values(name), []
-        for sequence in range(len(self._layout.lengths)):
-            slots = self._layout.slots(name, sequence)
-            values = np.array(array[:, slots])
-            values[:, ~touched[slots]] = np.nan
-            if observed is not None:
-                known = dense(observed[sequence])
-                gaps = np.isnan(values[:, : known.shape[1]])
-                values[:, : known.shape[1]][gaps] = known[gaps]
-            result.append(values)
-        return result
-
-    def parameter(self, name: str) -> Any:
-        """The current matrix of a parameter."""
-        unit = self._lowering.store.unit_of.get(name)
-        if unit is None:
-            return self._problem.start[name]
-        values = self._values(unit.name)
-        if unit.form is not None:
-            pattern = unit.form.pattern
-            return sp.csr_array((values.copy(), pattern.indices, pattern.indptr), pattern.shape)
-        return values[:, unit.columns(self._parameters[name])].copy()
-
-    @cached_property
-    def _parameters(self) -> dict[str, Any]:
-        return {parameter.name: parameter for parameter in self._network.parameters}
-
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Everything that the next sweep depends on: values now and, with momentum, z of before the last sweep."""
-        moments = {"now": {name: self._values(name) for name in self._lowering.store.start}}
-        if self._problem.accelerated:
-            moments["before"] = {n: self._state[f"before {n}"] / 2 for n in self._lowering.store.start}
-        return {
-            f"{moment} {name}": self._packed(name, array)
-            for moment, arrays in moments.items()
-            for name, array in arrays.items()
-        }
-
-    def _packed(self, name: str, array: np.ndarray) -> np.ndarray:
-        """The columns of all sequences of a variable without what lies between them; units as they are."""
-        if name.startswith("unit "):
-            return array.copy()
-        return np.hstack([array[:, self._layout.slots(name, s)] for s in range(len(self._layout.lengths))])
-
-    def load_state(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Continue where `save_state` left off, of this engine or another."""
-        for name in self._lowering.store.start:
-            self._unpack(name, self._values(name), saved[f"now {name}"])
-            if f"before {name}" in saved and self._problem.accelerated:
-                self._unpack(name, self._state[f"before {name}"], 2 * np.asarray(saved[f"before {name}"]))
+    def _write(self, name: str, array: np.ndarray) -> None:
+        self._state[name][...] = array
         self._last = None
-
-    def _unpack(self, name: str, array: np.ndarray, packed: np.ndarray) -> None:
-        if name.startswith("unit "):
-            array[...] = packed
-            return
-        column = 0
-        for sequence in range(len(self._layout.lengths)):
-            slots = self._layout.slots(name, sequence)
-            width = slots.stop - slots.start
-            array[:, slots] = packed[:, column : column + width]
-            column += width
 
     def close(self) -> None:
         """Give all memory back but that of the values themselves; no sweep can follow."""

@@ -57,6 +57,7 @@ WORTH_COMPILING = 2e11
 _HOMES = {
     "numpy": ("pfn.engines.numpy_engine", "NumpyRun"),
     "program": ("pfn.engines.program_engine", "make_program_run"),
+    "program on jax": ("pfn.engines.program_jax", "make_program_run"),
     "jax": ("pfn.engines.jax_engine", "JaxRun"),
 }
 
