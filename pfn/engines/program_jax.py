@@ -238,7 +238,8 @@ class JaxProgramRun(ProgramValues):
         for i in range(count):
             number = first + i
             errors_due[i] = stretch.measured(number)
-            divergence_due[i] = errors_due[i] or (number + 1) % self._guard_every == 0
+            guarded = self._problem.accelerated and (number + 1) % self._guard_every == 0
+            divergence_due[i] = errors_due[i] or guarded
             if inputs:
                 changed[i] = stretch.changed(number)
                 at = stretch.sparseness(number)
@@ -280,8 +281,7 @@ class JaxProgramRun(ProgramValues):
         divergence = float(progress.divergences[i])
         if control.errors_due[i]:
             return self._errors_of(divergence, dict(zip(self._entries, progress.squares[i].tolist(), strict=True)))
-        watched = self._problem.accelerated and control.divergence_due[i]
-        return Errors({}, divergence, float("nan")) if watched else None
+        return Errors({}, divergence, float("nan")) if control.divergence_due[i] else None
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""

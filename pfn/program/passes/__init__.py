@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from pfn.program.passes.at_once import at_once
 from pfn.program.passes.blocks import blocks
 from pfn.program.passes.expand import expand
 from pfn.program.passes.forward import forward
@@ -34,7 +35,7 @@ IN_MEMORY: dict[str, Pass] = {
 }
 
 # Those for a backend that leaves memory to a compiler.
-COMPILED: dict[str, Pass] = {"turn": turn}
+COMPILED: dict[str, Pass] = {"at_once": at_once, "turn": turn}
 
 
 def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
