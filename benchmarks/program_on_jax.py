@@ -8,6 +8,7 @@ Run it on one core, without threads that wait for work:
 import argparse
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any
@@ -39,7 +40,7 @@ def chain(length: int) -> tuple[Any, ...]:
     variables = [pfn.Variable(f"x{i}", 6) for i in range(length + 1)]
     equations = [
         pfn.Factorization(below, pfn.Parameter(f"W{i}", rng.random((6, 6))) @ above)
-        for i, (below, above) in enumerate(zip(variables, variables[1:], strict=False))
+        for i, (below, above) in enumerate(pairwise(variables))
     ]
     return pfn.infer, pfn.Network(*equations), {"x0": rng.random((6, 30))}
 

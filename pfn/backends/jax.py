@@ -308,20 +308,18 @@ def _sum(_op: Op, axis: Any, x: Any) -> Any:
 
 
 def _overlay(op: Op, boxes: tuple[tuple[int, int], ...], *pieces: Any) -> Any:
-    """Pieces on top of each other where they fill all rows, else their sum, each with zeros around it."""
-    rows, columns = op.out.shape
-    ends = [row + piece.shape[0] for (row, _), piece in zip(boxes, pieces, strict=True)]
-    starts = [row for row, _ in boxes]
-    wide = [
-        piece if piece.shape[1] == columns else jnp.pad(piece, ((0, 0), (column, columns - column - piece.shape[1])))
-        for (_, column), piece in zip(boxes, pieces, strict=True)
-    ]
-    if starts == [0, *ends[:-1]] and ends[-1] == rows:
-        return jnp.concatenate(wide) if len(wide) > 1 else wide[0]
-    total = None
-    for piece, start, end in zip(wide, starts, ends, strict=True):
-        padded = piece if piece.shape[0] == rows else jnp.pad(piece, ((start, rows - end), (0, 0)))
-        total = padded if total is None else total + padded
+    """Pieces side by side or on top of each other where they fill everything, else their sum with zeros around each."""
+    for axis in (0, 1):
+        ends = [box[axis] + piece.shape[axis] for box, piece in zip(boxes, pieces, strict=True)]
+        others = {(box[1 - axis], piece.shape[1 - axis]) for box, piece in zip(boxes, pieces, strict=True)}
+        in_line = [box[axis] for box in boxes] == [0, *ends[:-1]] and ends[-1] == op.out.shape[axis]
+        if in_line and others == {(0, op.out.shape[1 - axis])}:
+            return jnp.concatenate(pieces, axis)
+    total = 0.0
+    for (row, column), piece in zip(boxes, pieces, strict=True):
+        below, behind = op.out.shape[0] - row - piece.shape[0], op.out.shape[1] - column - piece.shape[1]
+        around = ((row, below), (column, behind))
+        total = total + (jnp.pad(piece, around) if any(map(any, around)) else piece)
     return total
 
 

@@ -181,14 +181,18 @@ class JaxProgramRun(ProgramValues):
         self._lowering.store.forget_starts()
 
     def _bind(self, name: str, *arguments: Any) -> BoundProgram:
-        """The program of this name and kind."""
-        if (name, *arguments) not in self._bound:
-            program = getattr(self._lowering, name)(*arguments)
-            # Only products of processors gain by left operands that lie in order.
-            leave_out = (*self._leave_out, "turn") if has_accelerator() else self._leave_out
+        """The program of this name and kind, for runs that measure errors after every sweep, or seldom."""
+        key = name, arguments, self._spares
+        if key not in self._bound:
+            leave_out = {*self._leave_out}
+            if has_accelerator():
+                leave_out.add("turn")  # only products of processors gain by left operands that lie in order
+            if not self._spares:
+                leave_out.add("at_once")  # every measurement reads what is handed on
+            passed = prepare_to_compile(getattr(self._lowering, name)(*arguments), leave_out)
             with numbers(self._problem.precision):
-                self._bound[name, *arguments] = BoundProgram(prepare_to_compile(program, leave_out), self._device)
-        return self._bound[name, *arguments]
+                self._bound[key] = BoundProgram(passed, self._device)
+        return self._bound[key]
 
     # --- the protocol of runs
 

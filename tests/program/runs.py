@@ -1,6 +1,7 @@
-"""Runs by programs in place of those by the NumPy engine."""
+"""Runs by programs in place of those by the older engines."""
 
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 
@@ -18,4 +19,20 @@ def by_programs(monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = ()
 
     monkeypatch.setattr(program_engine, "make_program_run", make)
     monkeypatch.setitem(run._HOMES, "numpy", run._HOMES["program"])
+    return made
+
+
+def by_programs_on_jax(monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = (), **options: Any) -> list[Any]:
+    """From now on, `engine="jax"` runs programs, and with `oracle=True` also `engine="numpy"`."""
+    program_jax = pytest.importorskip("pfn.engines.program_jax", reason="jax is not installed")
+    made: list[Any] = []
+    engines = ("jax", "numpy") if options.pop("oracle", False) else ("jax",)
+
+    def make(problem: Problem) -> Any:
+        made.append(program_jax.JaxProgramRun(problem, leave_out=tuple(leave_out), **options))
+        return made[-1]
+
+    monkeypatch.setattr(program_jax, "make_program_run", make)
+    for engine in engines:
+        monkeypatch.setitem(run._HOMES, engine, run._HOMES["program on jax"])
     return made

@@ -13,6 +13,7 @@ from pfn.program.passes.merge import merge
 from pfn.program.passes.pack import pack
 from pfn.program.passes.prune import prune
 from pfn.program.passes.reuse import reuse
+from pfn.program.passes.rows import rows
 from pfn.program.passes.spread import spread
 from pfn.program.passes.turn import turn
 from pfn.program.program import Program
@@ -35,7 +36,7 @@ IN_MEMORY: dict[str, Pass] = {
 }
 
 # Those for a backend that leaves memory to a compiler.
-COMPILED: dict[str, Pass] = {"at_once": at_once, "turn": turn}
+COMPILED: dict[str, Pass] = {"at_once": at_once, "rows": rows, "turn": turn}
 
 
 def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
