@@ -315,7 +315,7 @@ def _overlay(op: Op, boxes: tuple[tuple[int, int], ...], *pieces: Any) -> Any:
         in_line = [box[axis] for box in boxes] == [0, *ends[:-1]] and ends[-1] == op.out.shape[axis]
         if in_line and others == {(0, op.out.shape[1 - axis])}:
             return jnp.concatenate(pieces, axis)
-    total = 0.0
+    total: Any = 0.0
     for (row, column), piece in zip(boxes, pieces, strict=True):
         below, behind = op.out.shape[0] - row - piece.shape[0], op.out.shape[1] - column - piece.shape[1]
         around = ((row, below), (column, behind))
