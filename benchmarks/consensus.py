@@ -49,7 +49,12 @@ def compare(states: int, slices: int, rounds: int, count: int) -> tuple[str, ...
     network, data = machine(states, slices)
 
     def run(way: str, sweeps: int) -> None:
-        options = {"method": "consensus", "engine": "jax" if way in WAYS else "numpy", "iterations": sweeps}
+        options = {
+            "method": "consensus",
+            "engine": "jax" if way in WAYS else "numpy",
+            "iterations": sweeps,
+            "stall": None,
+        }
         with patch.object(planes_jax, "_inverse_pays", WAYS.get(way)):
             pfn.infer(network, data, tolerance=None, **options)
 

@@ -102,7 +102,7 @@ def on_recordings(files: int, sweeps: int) -> None:
     rows = {}
     for name, X in recordings(files):
         network = convolutive(Size(len(X), X.shape[1], 12, 10))
-        options = {"iterations": sweeps, "measure": sweeps, "dtype": "float32", "progress": False}
+        options = {"iterations": sweeps, "stall": None, "measure": sweeps, "dtype": "float32", "progress": False}
         runs = [pfn.learn(network, {"x1": X}, method=method, **options) for method in methods.values()]
         rows[name] = tuple(f"{run.history.divergence[-1] / runs[0].history.divergence[-1]:.3f}" for run in runs)
     title = f"Divergence after {sweeps} sweeps, 12 components of 10 frames, of that of plain sweeps"

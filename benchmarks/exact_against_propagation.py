@@ -39,7 +39,7 @@ class Problem(NamedTuple):
 
     def propagate(self, sweeps: int, engine: str, callback: Any = None) -> pfn.Result:
         """The answer of propagation after so many sweeps."""
-        return pfn.infer(self.network, self.data, iterations=sweeps, engine=engine, callback=callback)
+        return pfn.infer(self.network, self.data, iterations=sweeps, stall=None, engine=engine, callback=callback)
 
 
 class Run(NamedTuple):

@@ -55,9 +55,7 @@ class Sweeper:
         """Sweep."""
         first = len(self._past)
         lowest = min(self._past, default=float("inf"))
-        stretch = Stretch(
-            first, self._sweeps, sparseness=lambda _number: {}, steps=first, lowest=lowest, past=self._past
-        )
+        stretch = Stretch(first, self._sweeps, sparseness=lambda _number: {}, steps=first, lowest=lowest)
         found = self._run.advance(stretch)
         self._past.extend(errors.divergence for errors in found)
         self.rmse = found[-1].rmse.get("eq1", float("nan"))
@@ -123,7 +121,7 @@ def paper_run(rounds: int) -> None:
     def run(kind: str, method: str) -> pfn.Result:
         dtype, precision = PRECISIONS[kind]
         options: dict[str, Any] = {"method": METHODS[method], "dtype": dtype, "precision": precision}
-        return pfn.learn(network, data, iterations=800, engine="jax", progress=False, **options)
+        return pfn.learn(network, data, iterations=800, stall=None, engine="jax", progress=False, **options)
 
     cells = {}
     for kind in PRECISIONS:

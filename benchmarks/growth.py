@@ -31,7 +31,7 @@ class Size:
 
     def learn(self, sweeps: int) -> None:
         """So many sweeps."""
-        pfn.learn(self.network, self.data, iterations=sweeps, engine="numpy")
+        pfn.learn(self.network, self.data, iterations=sweeps, stall=None, engine="numpy")
 
     def sweep(self) -> float:
         """Seconds of one sweep, without what happens once."""

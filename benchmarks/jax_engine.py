@@ -45,7 +45,7 @@ def tracking_sweep(rounds: int) -> None:
             run.sweep()
 
     def ours(engine: str, dtype: str, **options: Any) -> Callable[[], object]:
-        common = {"iterations": TRACKING_SWEEPS, "engine": engine, "dtype": dtype}
+        common = {"iterations": TRACKING_SWEEPS, "stall": None, "engine": engine, "dtype": dtype}
         return lambda: pfn.infer(network, scene, **common, **options)
 
     plainly = replace(RANDOM, acceleration=None)
@@ -95,7 +95,9 @@ def learning_sweep(dtype: str, rounds: int) -> None:
 
     def ours(engine: str, acceleration: Any) -> Callable[[], object]:
         method = pfn.Propagate(acceleration=acceleration)
-        return lambda: pfn.learn(network, data, iterations=LEARNING_SWEEPS, method=method, engine=engine, dtype=dtype)
+        return lambda: pfn.learn(
+            network, data, iterations=LEARNING_SWEEPS, stall=None, method=method, engine=engine, dtype=dtype
+        )
 
     runs = {
         f"{engine}{', momentum' if acceleration else ''}": ours(engine, acceleration)
@@ -120,7 +122,7 @@ def crossover(rounds: int) -> None:
     rows = {}
     for copies in (1, 8, 64, 512):
         data, sweeps = {"x1": np.tile(scene, copies)}, max(10, 400 // copies)
-        question = partial(pfn.infer, network, data, iterations=sweeps, method=RANDOM)
+        question = partial(pfn.infer, network, data, iterations=sweeps, stall=None, method=RANDOM)
         rows[f"T = {data['x1'].shape[1]}"] = by_engine(question, sweeps, rounds)
     print(table(f"Tracking networks of growing length, float64, momentum, medians of {rounds}", rows, header))
 
@@ -129,7 +131,7 @@ def crossover(rounds: int) -> None:
     rows, sweeps = {}, 16  # in one call of the engine
     for slices in (1000, 4000, 16_000, 64_000):
         X = np.random.default_rng(0).gamma(0.5, size=(x.size, slices)).astype("float32")
-        question = partial(pfn.learn, plain, {x: X}, iterations=sweeps, method=RANDOM, dtype="float32")
+        question = partial(pfn.learn, plain, {x: X}, iterations=sweeps, stall=None, method=RANDOM, dtype="float32")
         rows[f"T = {slices}"] = by_engine(question, sweeps, rounds)
     title = f"NMF of growing length, 513 rows, 40 components, float32, momentum, medians of {rounds}"
     print(table(title, rows, header))

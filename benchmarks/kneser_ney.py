@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.models.text import IntArray, distinct_sequences
+from pfn.models.language.text import IntArray, distinct_sequences
 
 
 class Unigram:

@@ -25,8 +25,8 @@ from pfn.models import (
     word_frequencies,
     word_tokens,
 )
-from pfn.models.predictions import Score, score_predictions
-from pfn.models.text import distinct_sequences
+from pfn.models.language.model import Score, score_predictions
+from pfn.models.language.text import distinct_sequences
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 HEADER = ("perplexity", "top 1, %", "top 10, %", "seconds")
@@ -102,7 +102,9 @@ class Bench:
         def learn() -> LanguageModel:
             network = language_network(self.vocabulary, features, transitions)
             data = {"y": self.vocabulary.one_hot(self.learned)}
-            result = pfn.learn(network, data, iterations=sweeps, initial=start, dtype="float32", progress=False)
+            result = pfn.learn(
+                network, data, iterations=sweeps, stall=None, initial=start, dtype="float32", progress=False
+            )
             print(f"after {sweeps} sweeps:", diagnose_features(result["B"], unigram), flush=True)
             return model_of_network(result, self.vocabulary, unigram)
 

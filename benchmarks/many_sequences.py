@@ -63,7 +63,7 @@ def learn(way: str, folder: str) -> dict[str, Any]:
         result = pfn.learn(NETWORK, files[:-HELD_OUT], batches=BATCHES, **options)
     else:
         data = {x: [np.load(path) for path in files[:-HELD_OUT]]}
-        result = pfn.learn(NETWORK, data, iterations=SWEEPS, **options)
+        result = pfn.learn(NETWORK, data, iterations=SWEEPS, stall=None, **options)
     seconds, after = perf_counter() - begin, peak()
     found = pfn.infer(NETWORK, test, initial={part: result[part] for part in PARTS}, iterations=200)
     return {"seconds": seconds, "bytes": after - before, "rmse": found.rmse["eq1"], "sweeps": result.iterations}

@@ -6,11 +6,10 @@ AVX-512, on which NumPy has no vector form of log1p.
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from statistics import median
 from time import process_time
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -21,30 +20,12 @@ from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.program_engine import ProgramRun
 from pfn.updates.momentum import steps_after
 from tests import networks
+from tests.program.runs import problem_of
 
 # Processor seconds of one turn: shorter turns measure the clock and the caches.
 TURN_SECONDS = 0.15
 
 NEVER = 1 << 40  # a number of sweeps that is not reached
-
-
-class _Captured(Exception):  # noqa: N818 - it is no error: it brings the problem out
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
-
-def problem_of(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Problem:
-    """The problem that an engine would be given."""
-
-    def capture(_engine: str, problem: Problem) -> None:
-        raise _Captured(problem)
-
-    with patch("pfn.solve.propagation.make_run", capture):
-        try:
-            ask(*arguments, **options)
-        except _Captured as captured:
-            return captured.problem
-    raise AssertionError("no engine was asked for")
 
 
 def machine() -> tuple[Any, ...]:
@@ -84,7 +65,6 @@ class Sweeper:
             sparseness=lambda _: self._steady,
             steps=self._steps,
             lowest=self._lowest,
-            past=(),
             measure=NEVER,
         )
         errors = self._run.advance(stretch)[0]

@@ -61,7 +61,6 @@ class Sweeper:
             sparseness=lambda _: self._steady,
             steps=self._steps,
             lowest=self._lowest,
-            past=(),
             measure=self._measure,
         )
         begin = self._clock()

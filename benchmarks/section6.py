@@ -1,4 +1,4 @@
-"""Do the figures of section 6 come out on the recording of FINDINGS (data/piano-maps)?
+"""Do the figures of section 6 come out on a piano recording (MAPS, the Pathétique sonata, second movement)?
 
 Shares are of the entries above 1 % of their maximum. An activation in the last slices explains only the
 beginning of its sequence, so it may become huge for nothing, and the maximum with it: shares are also given
@@ -26,7 +26,10 @@ CUT = {"x2": 3, "x3": 15, "x4": 63}  # slices that one activation spans, less on
 
 
 class Case(NamedTuple):
-    """A row of FINDINGS: how it is run, and what must come out."""
+    """A row of the table: a method, its sweeps, and the figures to be met.
+
+    `error` of the top-down reconstruction, `shares` of active entries in %, sweeps in which `error` is `reached`.
+    """
 
     method: pfn.Propagate
     sweeps: int
@@ -69,7 +72,13 @@ def run(X: np.ndarray, case: Case, seed: int, dtype: str) -> Outcome:
     size = np.sqrt(np.mean(X**2))
     begin = perf_counter()
     result = pfn.learn(
-        spectrogram_hierarchy(512), {"x1": X}, method=case.method, iterations=case.sweeps, seed=seed, dtype=dtype
+        spectrogram_hierarchy(512),
+        {"x1": X},
+        method=case.method,
+        iterations=case.sweeps,
+        stall=None,
+        seed=seed,
+        dtype=dtype,
     )
     seconds = perf_counter() - begin
     below = np.flatnonzero(result.history["eq1"] <= TARGET * size)

@@ -12,8 +12,7 @@ import numpy as np
 
 from benchmarks.side_by_side import table
 from pfn.audio import Note, read_notes, read_sound, separate, spectrogram
-from pfn.audio.components import learn_components
-from pfn.audio.scores import Frames, Freedom, learn_parts
+from pfn.audio.mixtures import Frames, Freedom, learn_components, learn_parts
 
 TRIOS = Path("../shared/data/stems-trios")
 POP = Path("../shared/data/stems-mdb")

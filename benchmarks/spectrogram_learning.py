@@ -40,7 +40,7 @@ def main(rounds: int) -> None:
         data = {"x1": X.astype(dtype)}
 
         def learn(method: pfn.Propagate, data: dict[str, np.ndarray] = data, dtype: str = dtype) -> pfn.Result:
-            return pfn.learn(network, data, iterations=SWEEPS, method=method, dtype=dtype)
+            return pfn.learn(network, data, iterations=SWEEPS, stall=None, method=method, dtype=dtype)
 
         times = alternate(
             {

@@ -82,7 +82,9 @@ def plain_nmf(X: np.ndarray, W: np.ndarray) -> None:
 
 
 def sweeps_of(network: pfn.Network, x: pfn.Variable, X: np.ndarray, method: object):
-    return lambda: pfn.infer(network, {x: X}, method=method, iterations=SWEEPS, tolerance=None, progress=False)
+    return lambda: pfn.infer(
+        network, {x: X}, method=method, iterations=SWEEPS, stall=None, tolerance=None, progress=False
+    )
 
 
 def rows_of(times: dict[str, float], base: str) -> dict[str, tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Substitution or propagation: which is better after as many sweeps, and after as much time?
 
-On the hierarchy of section 6 (the recording of FINDINGS where it is there, else a mixture made by such a hierarchy) the
-error is that of the top-down reconstruction; on the language chain it is the perplexity of a text that decides nothing.
+On the hierarchy of section 6 (the recording of benchmarks/section6.py where it is there, else a mixture made by such a
+hierarchy) the error is that of the top-down reconstruction; on the language chain it is the perplexity of a text that
+decides nothing.
 Seconds are those of the processor, so that other programs on it do not count: use OMP_NUM_THREADS=1.
 """
 
@@ -28,9 +29,9 @@ from pfn.models import (
     spectrogram_hierarchy,
     word_frequencies,
 )
-from pfn.models.held_out import Stopping
-from pfn.models.predictions import score_predictions
-from pfn.models.text import distinct_sequences
+from pfn.models.language.learning import Stopping
+from pfn.models.language.model import score_predictions
+from pfn.models.language.text import distinct_sequences
 
 METHODS = {
     "propagation": pfn.Propagate(),
@@ -83,7 +84,13 @@ def section6(seeds: int, sweeps: int, *, quick: bool) -> None:
     runs: dict[str, list[Run]] = {name: [] for name in METHODS}
     for seed in range(seeds):
         for name, method in METHODS.items():
-            options = {"method": method, "iterations": sweeps, "seed": seed, "dtype": "float32" if quick else "float64"}
+            options = {
+                "method": method,
+                "iterations": sweeps,
+                "stall": None,
+                "seed": seed,
+                "dtype": "float32" if quick else "float64",
+            }
             result, seconds = clocked(
                 lambda note, options=options: pfn.learn(network, {"x1": X}, callback=note, progress=False, **options)
             )

@@ -22,7 +22,7 @@ def main(rounds: int) -> None:
         return run.values
 
     def ours(method: pfn.Propagate) -> pfn.Result:
-        return pfn.infer(network, scene, iterations=SWEEPS, method=method)
+        return pfn.infer(network, scene, iterations=SWEEPS, stall=None, method=method)
 
     difference = max(
         np.abs(plain()[name] - found).max()
@@ -54,7 +54,7 @@ def same_start(network: pfn.Network, scene: dict[str, np.ndarray]) -> pfn.Result
     start = PlainRun(network, scene, 1e-9, seed=0).values
     hidden = {name: values for name, values in start.items() if name not in scene}
     method = pfn.Propagate(acceleration=None)
-    return pfn.infer(network, scene, iterations=SWEEPS, method=method, initial=hidden)
+    return pfn.infer(network, scene, iterations=SWEEPS, stall=None, method=method, initial=hidden)
 
 
 if __name__ == "__main__":

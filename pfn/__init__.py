@@ -14,9 +14,11 @@ if TYPE_CHECKING:
         DeclarationError,
         FileError,
         NoExactSolution,
+        NotSettledWarning,
         NumericalError,
         OptionError,
         PfnError,
+        RunawayWarning,
     )
     from pfn.network import Convolution, Diagonal, Factorization, Network, Parameter, Variable, decay, shift, t
     from pfn.solve import (
@@ -41,9 +43,11 @@ _ROOMS = {
         "DeclarationError",
         "FileError",
         "NoExactSolution",
+        "NotSettledWarning",
         "NumericalError",
         "OptionError",
         "PfnError",
+        "RunawayWarning",
     ),
     "pfn.network": (
         "Convolution",
@@ -89,12 +93,14 @@ __all__ = [
     "FileError",
     "Network",
     "NoExactSolution",
+    "NotSettledWarning",
     "NumericalError",
     "OptionError",
     "Parameter",
     "PfnError",
     "Propagate",
     "Result",
+    "RunawayWarning",
     "Schedule",
     "Substitute",
     "Variable",

@@ -1,4 +1,9 @@
-"""The errors of pfn: each says which object, what was expected, what was found, and what to do."""
+"""The errors and warnings of pfn: each says which object, what was expected, what was found, and what to do."""
+
+import os
+import sys
+import warnings
+from pathlib import Path
 
 
 class PfnError(Exception):
@@ -25,5 +30,22 @@ class NoExactSolution(PfnError):
     """The equations cannot hold exactly with these observations."""
 
 
+class NotSettledWarning(UserWarning):
+    """A run whose sweeps ran out while its divergence still fell: its values may be far from where they would end."""
+
+
 class NumericalError(PfnError):
     """A run whose values became infinite or undefined."""
+
+
+class RunawayWarning(UserWarning):
+    """Hidden values that ended far above all observations of their variable."""
+
+
+def warn_user(warning: Warning) -> None:
+    """Issue a warning that points at the line outside of this package that led here."""
+    package = f"{Path(__file__).parent}{os.sep}"
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

@@ -6,6 +6,7 @@ killed leaves the old file or the new one, never half of one.
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from math import inf
@@ -36,8 +37,19 @@ def write_file(path: Path, kind: str, arrays: Mapping[str, np.ndarray], content:
     write_whole(path, save_tensors({name: _plain(array) for name, array in arrays.items()}, metadata={_KEY: head}))
 
 
+def check_place(path: Path) -> None:
+    """Refuse a place that is taken by a device, a pipe or a socket: it would be replaced by a file."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # nothing is there, or writing says what is wrong
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise FileError(f"{path}: cannot be written: it is a device, a pipe or a socket. Give the path of a file.")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file of any kind, all or nothing."""
+    check_place(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -90,6 +102,8 @@ def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, A
 
 
 def _content(path: Path) -> bytes:
+    if path.is_char_device():  # such as /dev/zero, which has no end
+        raise FileError(f"{path}: expected a file, found a device.")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -182,11 +196,46 @@ def network_from_json(content: Mapping[str, Any], arrays: Mapping[str, np.ndarra
     """The network that was saved, checked like any other."""
     try:
         variables = {v["name"]: Variable(v["name"], v["size"], v["labels"]) for v in content["variables"]}
+        _check_sizes(content, variables, arrays)
         parameters = {p["name"]: _parameter(p, arrays) for p in content["parameters"]}
         equations = [_equation(e, variables, parameters) for e in content["factorizations"]]
         return Network(*equations, name=content["name"])
     except (KeyError, TypeError, ValueError, DeclarationError) as error:
         raise FileError(f"{path}: the network in the file is damaged: {error}.") from error
+
+
+# Variables larger than this and than the file are refused: no file has fewer bytes than components, but small ones may.
+MOST_UNSEEN = 1 << 20
+
+
+def _check_sizes(
+    content: Mapping[str, Any], variables: Mapping[str, Variable], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Refuse, with a ValueError, sizes that a few bytes claim, before memory is taken for them."""
+    most = max(MOST_UNSEEN, sum(array.nbytes for array in arrays.values()))
+    for variable in variables.values():
+        if variable.size > most:
+            raise ValueError(f"{variable.name} has {variable.size} components, more than the file has bytes")
+    sizes: dict[str, tuple[int, int]] = {}
+    for equation in content["factorizations"]:
+        rows = sum(variables[name].size for name, _ in equation["children"])
+        sizes |= {parameter: (rows, variables[parent].size) for parameter, parent, *_ in equation["terms"]}
+    for parameter in content["parameters"]:
+        name, shape = parameter["name"], tuple(parameter["shape"])
+        if shape != sizes[name]:
+            raise ValueError(f"{name} has the shape {shape}, but its equation needs {sizes[name]}")
+        for role in ("pattern", "declared", "prior"):
+            stored = _stored_shape(f"{role}/{name}", arrays)
+            if stored not in (None, shape):
+                raise ValueError(f"{role} of {name} has the shape {stored} in place of {shape}")
+
+
+def _stored_shape(name: str, arrays: Mapping[str, np.ndarray]) -> tuple[int, ...] | None:
+    """The shape of a matrix that `matrix_arrays` took apart."""
+    if name in arrays:
+        return arrays[name].shape
+    found = next((arrays[f"{name}\n{kind}"] for kind in ("csr", "csc") if f"{name}\n{kind}" in arrays), None)
+    return None if found is None else tuple(found.tolist())
 
 
 def _parameter(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Parameter:
@@ -241,7 +290,7 @@ def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Any:
         return arrays[name]
     kind, order = (sp.csc_array, "csc") if f"{name}\ncsc" in arrays else (sp.csr_array, "csr")
     data, indices, indptr = (arrays[f"{name}\n{part}"] for part in ("data", "indices", "indptr"))
-    matrix = kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"]))
+    matrix = kind((data, indices, indptr), shape=tuple(arrays[f"{name}\n{order}"].tolist()))
     matrix.check_format(full_check=True)  # indices out of range would crash later, without a word
     return matrix
 

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import pfn
 from pfn import t
-from tests.oracle import array_columns, column_counts
+from tests.oracle import array_columns, column_counts, weights_reach
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -22,7 +22,7 @@ def units(*parts: tuple[int, Sequence[int]]) -> Array:
 W_DETERMINISTIC = units((4, (1, 2, 3, 4)), (4, (2, 3, 4, 1)))
 W_NONDETERMINISTIC = units((4, (1, 2, 3, 4, 3, 2)), (4, (2, 3, 4, 1, 3, 4)))
 
-# The tracking example: FINDINGS, "Misprints and gaps".
+# The tracking example. The paper's figures of emissions and targets are lost: these satisfy its sentences.
 PATTERN, POSITIONS, SENSORS, SLICES = 5, 15, 19, 26
 NORMALIZATIONS = (None, "columns", "subcolumns", "balanced", "sequences")
 EMITTED = (3, 1, 5, 2, 4, 3, 4, 2, 1)  # by state, a row of the pattern from 1
@@ -95,7 +95,7 @@ def regular_expression() -> pfn.Network:
 
 
 def tracking_matrices() -> dict[str, Array]:
-    """W1 ... W7 of section 5, with the corrections of FINDINGS."""
+    """W1 ... W7 of section 5; the paper misprints the numbers of rows of W3, W5 and W7."""
     everywhere, states = range(1, POSITIONS + 1), range(1, 10)
     rows = [row for row in range(1, PATTERN + 1) for _ in everywhere]
     shifts = [shift for _ in range(PATTERN) for shift in everywhere]
@@ -177,15 +177,46 @@ def random_joint_problem(seed: int) -> RandomProblem:
     return replace(problem, options=problem.options | {"updates": "joint", "divergence": "kl"})
 
 
-def random_problem(seed: int, normalizations: Sequence[str | None] = NORMALIZATIONS) -> RandomProblem:
-    """A problem that uses some of everything, always valid, the same for the same seed."""
+def random_problem(
+    seed: int, normalizations: Sequence[str | None] = NORMALIZATIONS, *, any_weights: bool = False
+) -> RandomProblem:
+    """A problem that uses some of everything, always valid, the same for the same seed.
+
+    Columns that share a hidden parent have one weight, as `Propagate` needs, unless there may be any weights.
+    """
     rng = np.random.default_rng(seed)
     learn = rng.random() < 0.85
     network = Drawing(rng, learn, normalizations).network()
     learn = learn and any(parameter.learn for parameter in network.parameters)
     data = random_data(rng, network)
     initial = random_initial(rng, network, data, learn)
-    return RandomProblem(network, data, initial, random_options(rng, network, data, learn))
+    options = random_options(rng, network, data, learn)
+    if not any_weights:
+        lists = ({name: [array] for name, array in given.items()} for given in (data, options["weights"]))
+        weights = weights_that_reach(network, *lists, [*options["release"]])
+        options["weights"] = {name: array for name, (array,) in weights.items()}
+    return RandomProblem(network, data, initial, options)
+
+
+def weights_that_reach(
+    network: pfn.Network,
+    data: dict[str, list[Array]],
+    weights: dict[str, list[Array]],
+    released: Sequence[str],
+) -> dict[str, list[Array]]:
+    """The weights of these sequences, if `Propagate` takes them; or else one a time for all equations; or else one."""
+    if not weights:
+        return weights
+    lengths = range(len(next(iter(data.values()))))
+    counts = [column_counts(network, {name: arrays[number] for name, arrays in data.items()}) for number in lengths]
+    times = [np.resize(max((w[number] for w in weights.values()), key=len), 20) for number in lengths]
+    for drawn in (weights, times, [np.full(20, 1.5)] * len(counts)):
+        found = drawn
+        if isinstance(drawn, list):
+            found = {e: [numbers[: count[e]] for numbers, count in zip(drawn, counts, strict=True)] for e in counts[0]}
+        if weights_reach(network, data, found, released):
+            return found
+    raise AssertionError("equal weights reach everything")
 
 
 @dataclass

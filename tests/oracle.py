@@ -1,4 +1,4 @@
-"""One sweep as DESIGN section 4 words it, with plain loops: slow, obvious, independent of the engines."""
+"""The definition of a sweep (docs/methods.md) in plain loops: slow, obvious, independent of the engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,29 +70,111 @@ def sweep_sequences(
     return variables | parameters
 
 
-def rmse(network: Network, values: Values, data: Values, weights: Values | None = None) -> dict[str, float]:
-    """Root mean square of children minus W @ parents of every factorization."""
+@dataclass(frozen=True)
+class Counted:
+    """A child entry that counts in the errors: its value, its reconstruction, the weight of its column."""
+
+    value: float
+    reconstruction: float
+    weight: float
+
+
+def rmse(
+    network: Network,
+    values: Values,
+    data: Values,
+    weights: Values | None = None,
+    released: Sequence[str] = (),
+    *,
+    every: bool = False,
+) -> dict[str, float]:
+    """Root mean square of children minus W @ parents of every factorization, over the entries that count, or all."""
     lists = (listed(network, mapping) for mapping in (values, data, weights or {}))
-    return rmse_of_sequences(network, *lists)
+    return rmse_of_sequences(network, *lists, released, every=every)
 
 
 def rmse_of_sequences(
-    network: Network, values: Values, data: Values, weights: Values | None = None
+    network: Network,
+    values: Values,
+    data: Values,
+    weights: Values | None = None,
+    released: Sequence[str] = (),
+    *,
+    every: bool = False,
 ) -> dict[str, float]:
-    """The same, pooled over sequences; 0 for an equation without columns."""
+    """The same, pooled over sequences; NaN for an equation of which no entry counts."""
+    errors = {}
+    for name, found in counted_of_sequences(network, values, data, weights, released, every=every).items():
+        entries = sum(one.weight for one in found)
+        squares = sum(one.weight * (one.value - one.reconstruction) ** 2 for one in found)
+        errors[name] = float(np.sqrt(squares / entries)) if entries else float("nan")
+    return errors
+
+
+def counted_of_sequences(
+    network: Network,
+    values: Values,
+    data: Values,
+    weights: Values | None = None,
+    released: Sequence[str] = (),
+    *,
+    every: bool = False,
+) -> dict[str, list[Counted]]:
+    """By factorization, the child entries that count, or all."""
     # The values have their observations in place; one that was released must not be put back.
     hidden = {name: [np.full(np.shape(array), np.nan) for array in arrays] for name, arrays in data.items()}
-    errors = {}
+    strands = start_strands(network, hidden, values, weights or {})
+    held = {name: arrays for name, arrays in data.items() if name not in released}
+    found: dict[str, list[Counted]] = {}
     for equation in network.factorizations:
-        squares = entries = 0.0
-        for strand in start_strands(network, hidden, values, weights or {}):
+        found[equation.name] = []
+        for number, strand in enumerate(strands):
+            observed = {name: np.asarray(dense(arrays[number]), float) for name, arrays in held.items()}
             for column, weight in enumerate(strand.weights[equation.name]):
                 children = stack(strand, equation, "child", column)
-                error = children - matrix(equation, values) @ stack(strand, equation, "parent", column)
-                squares += weight * np.sum(error**2)
-                entries += weight * len(error)
-        errors[equation.name] = float(np.sqrt(squares / entries)) if entries else 0.0
-    return errors
+                parents = matrix(equation, values) @ stack(strand, equation, "parent", column)
+                counts = counting(strand, equation, column, observed)
+                found[equation.name] += [
+                    Counted(float(x), float(r), float(weight))
+                    for x, r, counted in zip(children, parents, counts, strict=True)
+                    if counted or every
+                ]
+    return found
+
+
+def counting(strand: Strand, equation: Factorization, column: int, observed: Mapping[str, Array]) -> list[bool]:
+    """Which child entries of an equation count: those observed, and those that some other slice has too."""
+    found: list[bool] = []
+    for child in equation.children:
+        name, at = child.variable.name, column + child.lag
+        shared = len(strand.holders[name, at]) > 1
+        seen = np.isfinite(observed[name][:, at]) if name in observed and at < observed[name].shape[1] else None
+        found += [shared or (seen is not None and bool(seen[row])) for row in range(child.variable.size)]
+    return found
+
+
+def weights_reach(network: Network, data: Values, weights: Values, released: Sequence[str] = ()) -> bool:
+    """Whether columns that share something hidden of a parent have one weight; for lists of sequences."""
+    lists = [{name: [np.full(np.shape(a), np.nan) for a in arrays] for name, arrays in data.items()}, {}, weights]
+    columns = [array_columns(network, {name: a[n] for name, a in data.items()}) for n in range(_count(data))]
+    lists[1] = {v.name: [np.ones((v.size, len(c[v.name]))) for c in columns] for v in network.variables}
+    for number, strand in enumerate(start_strands(network, *lists)):
+        for (name, at), held in strand.holders.items():
+            observed = dense(data[name][number]) if name in data and name not in released else np.empty((1, 0))
+            hidden = at >= observed.shape[1] or np.isnan(observed[:, at]).any()
+            found = {strand.weights[equation][column] for equation, _, _, column in held}
+            if hidden and len(found) > 1 and "parent" in [role for _, role, _, _ in held]:
+                return False
+    return True
+
+
+def _count(data: Values) -> int:
+    return len(next(iter(data.values())))
+
+
+def dense(value: Any) -> Any:
+    """A sparse matrix as an array."""
+    return value.toarray() if scipy.sparse.issparse(value) else value
 
 
 def listed(network: Network, mapping: Values) -> dict[str, Any]:

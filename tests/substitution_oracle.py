@@ -11,7 +11,7 @@ from pfn.solve import substitute_run
 from pfn.solve.interruption import Interruption
 from pfn.solve.options import make_request
 from pfn.solve.progress import Bar
-from tests.oracle import array_columns, column_counts
+from tests.oracle import array_columns, column_counts, find_holders
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Entry = tuple[str, int, int, int]  # equation, number of the child, column, component
@@ -49,11 +49,19 @@ class Oracle:
     ) -> None:
         self.network, self.data, self.eliminated, self.weights = network, data, eliminated, weights
         self.counts, self.columns = column_counts(network, data), array_columns(network, data)
+        self.holders = find_holders(network, data)
 
     def hidden(self, name: str, column: int) -> Array:
         """Which components of a column are hidden."""
         size = self.network[name].size
         return np.isnan(self.data[name][:, column]) if name in self.data else np.ones(size, dtype=bool)
+
+    def gone(self, equation: str, name: str, column: int, component: int) -> bool:
+        """Whether a child entry of an equation is written as its reconstruction: in place of its variable, or as it
+        is hidden and no other slice has it.
+        """
+        once = len(self.holders[name, column + self.columns[name].start]) == 1
+        return bool((self.eliminated.get(name) == equation or once) and self.hidden(name, column)[component])
 
     def settle(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[Entry, float]]:
         """The values with those of eliminated variables put in, and the reconstruction of every child entry."""
@@ -78,7 +86,7 @@ class Oracle:
         name, column = child.variable.name, t + child.lag - self.columns[child.variable.name].start
         for component, value in enumerate(found):
             R[equation.name, number, t, component] = value
-            if self.eliminated.get(name) == equation.name and self.hidden(name, column)[component]:
+            if self.gone(equation.name, name, column, component):
                 values[name][component, column] = value
 
     def costs(self, values: Mapping[str, Array], R: Mapping[Entry, float]) -> dict[Entry, tuple[float, float, float]]:
@@ -87,7 +95,7 @@ class Oracle:
         for (name, number, t, component), reconstruction in R.items():
             child = self.network[name].children[number]
             variable, column = child.variable.name, t + child.lag - self.columns[child.variable.name].start
-            if self.eliminated.get(variable) == name and self.hidden(variable, column)[component]:
+            if self.gone(name, variable, column, component):
                 continue
             weight = float(self.weights[name][t]) if name in self.weights else 1.0
             found[name, number, t, component] = (values[variable][component, column], reconstruction, weight)

@@ -1,4 +1,4 @@
-"""The figures of FINDINGS.md, sections 3 and 4 of the paper, momentum: to be met or beaten, not loosened.
+"""Figures of sections 3 and 4 of the paper, and of momentum, as measured once: to be met or beaten, not loosened.
 
 Slices and states are counted from 1 in the names and comments, as in the paper.
 """
@@ -12,6 +12,7 @@ import pytest
 
 import pfn
 from pfn import t
+from pfn.paper.measures import rmse_of_all
 from tests.networks import (
     W_DETERMINISTIC,
     W_NONDETERMINISTIC,
@@ -59,11 +60,12 @@ def test_one_observed_slice_predicts_the_rest(method: pfn.Propagate) -> None:
         result = ask(DETERMINISTIC, {"x": FIRST}, method, seed, iterations=500)
         np.testing.assert_array_equal(result["x"].argmax(axis=0), TURNS.argmax(axis=0))
         np.testing.assert_allclose(result["x"], TURNS, atol=0.03)
-        assert result.rmse["eq1"] < 9e-4
+        assert rmse_of_all(result) < 9e-4
 
 
-@pytest.mark.parametrize(("method", "sweeps"), [(pfn.PAPER, 785), (PLAIN, 784)], ids=["paper", "plain"])
+@pytest.mark.parametrize(("method", "sweeps"), [(pfn.PAPER, 789), (PLAIN, 788)], ids=["paper", "plain"])
 def test_one_observed_slice_to_the_end_with_plain_sweeps(method: pfn.Propagate, sweeps: int) -> None:
+    """Five less to an RMSE of 1e-4 over all entries: that of `result.rmse` leaves out the hidden last slice."""
     for seed in SEEDS:
         assert ask(DETERMINISTIC, {"x": FIRST}, method, seed, tolerance=1e-4).iterations <= sweeps
 
@@ -72,7 +74,7 @@ def test_one_observed_slice_to_the_end_with_plain_sweeps(method: pfn.Propagate, 
 def test_an_observed_slice_in_the_middle(method: pfn.Propagate) -> None:
     for seed in SEEDS:
         result = ask(DETERMINISTIC, {"x": states(0, 0, 0, 1, *[0] * 6)}, method, seed, iterations=500)
-        assert result.rmse["eq1"] < 9.5e-6  # "9e-6"; the paper's settings reach 9.15e-6
+        assert rmse_of_all(result) < 9.5e-6  # "9e-6"; the paper's settings reach 9.15e-6
         np.testing.assert_allclose(result["x"], states(2, 3, 4, 1, 2, 3, 4, 1, 2, 3), atol=1e-3)
 
 
@@ -80,7 +82,7 @@ def test_an_observed_slice_in_the_middle(method: pfn.Propagate) -> None:
 def test_partly_observed_is_exact(method: pfn.Propagate) -> None:
     for seed in SEEDS:
         result = ask(NONDETERMINISTIC, {"x": PARTLY}, method, seed, iterations=500)
-        assert result.rmse["eq1"] < 2.5e-7  # "2e-7"; seeds differ by a tenth
+        assert rmse_of_all(result) < 2.5e-7  # "2e-7"; seeds differ by a tenth
         x = result["x"]
         np.testing.assert_allclose(x[:, :7], states(1, 2, 3, 3, 4, 1, 2), atol=1e-5)
         np.testing.assert_allclose(x.sum(axis=0), 1, atol=1e-5)
@@ -92,7 +94,7 @@ def test_partly_observed_is_exact(method: pfn.Propagate) -> None:
 def test_one_more_observed_slice_leaves_one_solution(method: pfn.Propagate) -> None:
     for seed in SEEDS:
         result = ask(NONDETERMINISTIC, {"x": states(0, 2, 0, 3, 4, 0, 0, 0, 0, 2)}, method, seed, iterations=500)
-        assert result.rmse["eq1"] < 2e-7
+        assert rmse_of_all(result) < 2e-7
         np.testing.assert_allclose(result["x"], states(1, 2, 3, 3, 4, 1, 2, 4, 1, 2), atol=1e-5)
 
 
@@ -102,7 +104,7 @@ def test_sparse_updates_end_in_one_state_per_slice(acceleration: Any, epsilon: f
     method = pfn.Propagate(sparseness=0.1, acceleration=acceleration, epsilon=epsilon)
     for seed in SEEDS:
         result = ask(NONDETERMINISTIC, {"x": PARTLY}, method, seed, iterations=500)
-        assert result.rmse["eq1"] < 6.5e-5
+        assert rmse_of_all(result) < 6.5e-5
         assert is_walk(result["x"], atol=2e-3)  # with ε = 1e-5 slices grow by up to 1.5e-3
 
 
@@ -128,7 +130,7 @@ def test_all_hidden_becomes_a_random_walk(acceleration: Any, epsilon: float, err
         start = np.random.default_rng(seed).random((4, 10))
         hidden = {"x": np.full((4, 10), np.nan)}
         result = ask(NONDETERMINISTIC, hidden, method, seed, initial={"x": start}, iterations=600)
-        assert result.rmse["eq1"] < error
+        assert rmse_of_all(result) < error
         assert is_walk(result["x"])
         walks.add(tuple(result["x"].argmax(axis=0)))
     assert len(walks) > 3
@@ -228,7 +230,7 @@ def test_unit_columns_alone_may_learn_nothing() -> None:
 
 @pytest.mark.parametrize(("columns", "restarts"), [(8, 8), (6, 24)])
 def test_learning_from_one_walk_is_reliable_with_restarts(columns: int, restarts: int) -> None:
-    """Single runs get there less often (FINDINGS: 17 and 7 of 20)."""
+    """Single runs get there less often: 17 of 20 with eight columns, 7 of 20 with six."""
     for seed in range(2):
         X = walk(np.random.default_rng(seed))
         result = pfn.learn(unknown(columns, "subcolumns"), {"x": X}, seed=seed, restarts=restarts, iterations=200)

@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import tracemalloc
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save_file
 
 import pfn
-from pfn import FileError
+from pfn import FileError, t
 from pfn.files import (
     FORMAT,
     matrix_arrays,
@@ -154,6 +156,11 @@ def test_missing(tmp_path: Path) -> None:
         read_file(tmp_path / "none", "test")
 
 
+def test_a_device_without_an_end() -> None:
+    with refused("/dev/zero: expected a file, found a device.", FileError):
+        pfn.load("/dev/zero")
+
+
 def test_a_folder(tmp_path: Path) -> None:
     with refused(f"{tmp_path}: cannot be read: Is a directory.", FileError):
         read_file(tmp_path, "test")
@@ -284,6 +291,24 @@ def test_a_path_that_is_a_folder(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == ["folder"]
 
 
+@pytest.mark.parametrize("kind", ["result", "sound.wav", "notes.mid", "picture.png"])
+def test_what_is_no_file_is_not_replaced(kind: str, tmp_path: Path) -> None:
+    """A superuser would find a file in place of a device such as /dev/full."""
+    path = tmp_path / kind
+    os.mkfifo(path)
+    result = pfn.infer(MACHINE, {"x": states(1, 0)}, iterations=2)
+    write: dict[str, Callable[[], Any]] = {
+        "result": lambda: result.save(path),
+        "sound.wav": lambda: pfn.audio.write_sound(path, np.zeros(100), 8000),
+        "notes.mid": lambda: pfn.audio.write_midi(path, [pfn.audio.Note(0, 1, 60)]),
+        "picture.png": lambda: pfn.plots.Picture(figsize=(1, 1)).save(path),
+    }
+    with refused(f"{path}: cannot be written: it is a device, a pipe or a socket. Give the path of a file.", FileError):
+        write[kind]()
+    assert path.is_fifo()
+    assert leftovers(tmp_path) == [kind]
+
+
 @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.chmod"])
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_the_old_file(
@@ -347,3 +372,52 @@ def test_nothing_is_pickled(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"object|dtype"):  # safetensors knows no objects; that is the point
         write_file(tmp_path / "file", "test", {"a": np.array([states])}, {})
     assert leftovers(tmp_path) == []
+
+
+def loaded(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> pfn.Result:
+    """A result with a shift that was changed in its file."""
+    x, h, z = (pfn.Variable(name, size) for name, size in (("x", 4), ("h", 2), ("z", 4)))
+    terms = pfn.Parameter("W", shape=(4, 2)) @ h[t] + pfn.shift(z[t], 1)
+    pfn.learn(pfn.Network(pfn.Factorization(x[t], terms)), {"x": numbers()}, iterations=2).save(path)
+    arrays, content = read_file(path, "result")
+    change(content["network"], arrays)
+    write_file(path, "result", arrays, content)
+    return pfn.load(path)
+
+
+HUGE = 10**9
+
+
+def huge_shift(network: dict[str, Any], _: Any) -> None:
+    next(p for p in network["parameters"] if "shift" in p)["shape"] = [HUGE, HUGE]
+
+
+def shift_for_a_matrix(network: dict[str, Any], _: Any) -> None:
+    next(p for p in network["parameters"] if p["name"] == "W").update(shape=[HUGE, HUGE], shift=1)
+
+
+def huge_variables(network: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """All sizes agree, and empty arrays have any number of rows."""
+    huge_shift(network, arrays)
+    for variable in network["variables"]:
+        variable["size"] = HUGE
+    for parameter in network["parameters"]:
+        parameter["shape"] = [HUGE, HUGE]
+    arrays |= {name: np.zeros((HUGE, 0)) for name in arrays if name.startswith("value")}
+
+
+def huge_pattern(network: dict[str, Any], arrays: dict[str, Any]) -> None:
+    next(p for p in network["parameters"] if p["name"] == "W").update(tied=False)
+    empty = scipy.sparse.csr_array(([], [], [0, 0, 0, 0, 0]), (4, HUGE), dtype=int)
+    arrays |= matrix_arrays("pattern/W", empty)
+
+
+@pytest.mark.parametrize("change", [huge_shift, shift_for_a_matrix, huge_variables, huge_pattern])
+def test_a_small_file_takes_little_memory(change: Any, tmp_path: Path) -> None:
+    loaded(tmp_path / "file", lambda *_: None)
+    tracemalloc.start()
+    with pytest.raises(FileError, match=r"file: the network in the file is damaged: .*1000000000"):
+        loaded(tmp_path / "file", change)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e8

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -26,12 +27,12 @@ DOORS = {  # what a room may import; it may also use what those rooms may import
     "audio": "models",
     "plots": "audio",
     "paper": "plots",
-    "cli_audio": "plots",
-    "cli": "paper cli_audio",
+    "cli": "paper",
     "__main__": "cli",
     "pfn": "solve",  # the public API itself, for rooms that are built on it
 }
 EXTRAS = {"clarabel", "jax", "jinja2", "librosa", "matplotlib", "mido", "pretty_midi", "sklearn", "soundfile", "soxr"}
+TABLES = {"pandas", "polars", "xarray"}  # libraries whose tables are taken and never imported
 
 
 def name_of(path):
@@ -79,6 +80,26 @@ def test_only_extras_are_imported_inside_functions(module):
     assert {name.split(".")[0] for function in functions for name in imports(function)} <= EXTRAS
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_libraries_of_tables_are_imported_nowhere(module):
+    assert not {name.split(".")[0] for name in imports(MODULES[module])} & TABLES
+
+
+CORE = {"compiler", "engines", "exact", "solve", "updates"}
+SHARED = {"pfn.solve.checks", "pfn.solve.progress"}  # checks of options and the progress bar, which have no public name
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room(module) in {"models", "audio"}])
+def test_models_and_audio_are_built_on_the_public_api(module):
+    assert {name for name in imports(MODULES[module]) if name in MODULES and room(name) in CORE} <= SHARED
+
+
+def test_files_of_the_outer_rooms_have_names_of_their_own():
+    outer = {"automata", "models", "audio", "plots", "paper"}
+    names = Counter(module.split(".")[-1] for module in MODULES if room(module) in outer and module.count(".") > 1)
+    assert not [name for name, count in names.items() if count > 1]
+
+
 def test_no_module_is_called_utils():
     assert not [module for module in MODULES if module.split(".")[-1] in {"utils", "util", "helpers", "misc"}]
 
@@ -86,8 +107,8 @@ def test_no_module_is_called_utils():
 @pytest.mark.parametrize(
     ("touch", "unwanted"),
     [
-        ("", EXTRAS | {"networkx", "rich", "scipy"}),
-        ("[getattr(pfn, name) for name in pfn.__all__]", EXTRAS),
+        ("", EXTRAS | TABLES | {"networkx", "rich", "scipy"}),
+        ("[getattr(pfn, name) for name in pfn.__all__]", EXTRAS | TABLES),
         ("import pfn.cli", EXTRAS | {"networkx", "numpy", "scipy"}),
     ],
     ids=["import pfn", "every public name", "pfn --help"],

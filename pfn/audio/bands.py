@@ -1,4 +1,4 @@
-"""Spectra in bands: fine steps where tones are close, wide ones above; what the models of notes and drums observe."""
+"""Spectra in bands, which the models of notes and drums observe: fine steps where tones are close, wide ones above."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -36,7 +36,7 @@ class Bands:
         return found
 
     def of(self, samples: np.ndarray) -> np.ndarray:
-        """(bands, slices) of samples (samples, channels) at `rate`.
+        """Spectra (bands, slices) of samples (samples, channels) at `rate`.
 
         Channels add up by their power, so that sounds in opposite phase on two channels do not cancel.
         """

@@ -1,4 +1,4 @@
-"""A sound taken apart by the hierarchy of section 6: what it hears as one pattern, as a sound of its own."""
+"""A sound taken apart by the hierarchy of section 6: each pattern that it finds, as a sound of its own."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ import pfn
 from pfn.audio.spectrograms import Spectrogram, spectrogram
 from pfn.models import spectrogram_hierarchy, top_down
 
-# What no component explains is shared out equally; only there does this matter.
+# Added to all shares: a sound that no component explains is shared out equally. Elsewhere it does not matter.
 NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """What `decompose` returns: the spectrogram that was heard, and the result of learning on it."""
+    """A spectrogram, and the result of learning on it: made by `decompose`."""
 
     heard: Spectrogram
     result: pfn.Result
@@ -30,10 +30,12 @@ class Decomposition:
 
     def loudest(self, level: int, count: int) -> list[int]:
         """The components of a level that explain most of the sound, the loudest first."""
-        return [int(component) for component in np.argsort(-self._energies(level), kind="stable")[:count]]
+        parts = (top_down(self.result, level, components=component) for component in range(self._size(level)))
+        energies = np.array([float(np.sum(part**2)) for part in parts])
+        return [int(component) for component in np.argsort(-energies, kind="stable")[:count]]
 
     def sound(self, level: int, components: int | Iterable[int]) -> np.ndarray:
-        """What these components of a level make of the sound, as samples: their share of it at every moment and pitch.
+        """Samples of the share that these components of a level have in the sound, at every moment and pitch.
 
         The shares of all components of a level add up to the sound.
         """
@@ -45,10 +47,6 @@ class Decomposition:
     @cached_property
     def _whole(self) -> dict[int, np.ndarray]:
         return {level: top_down(self.result, level) for level in range(2, self.top + 1)}
-
-    def _energies(self, level: int) -> np.ndarray:
-        parts = (top_down(self.result, level, components=component) for component in range(self._size(level)))
-        return np.array([float(np.sum(part**2)) for part in parts])
 
     def _size(self, level: int) -> int:
         return self.result.network.variable(f"x{level}").size
@@ -67,11 +65,29 @@ def decompose(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Decomposition:
-    """Learn the patterns of a sound (a file, or samples with their rate), patterns of these, and so on upwards.
+    """Learn the patterns of a sound, patterns of these, and so on upwards.
 
-    `sizes`, `children` and `separations` are those of `pfn.models.spectrogram_hierarchy`; `start` and `duration`, in
-    seconds, take a part of a file.
+    Parameters
+    ----------
+    sound
+        A file, or samples (samples,) or (samples, channels).
+    rate
+        Samples per second: of samples given directly, or to resample a file to.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
+    sizes, children, separations
+        Levels of the hierarchy, as for `pfn.models.spectrogram_hierarchy`.
+    iterations
+        Sweeps.
+    seed
+        Seed of the random numbers.
+    progress
+        Show a bar; None: when standard error is a terminal.
 
+    Examples
+    --------
     >>> time = np.arange(16000) / 8000
     >>> tones = np.sin(2 * np.pi * np.where(time < 1, 440, 660) * time)
     >>> found = decompose(tones, rate=8000, sizes=(2,), children=(4,), separations=(1,), progress=False)

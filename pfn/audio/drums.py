@@ -1,4 +1,4 @@
-"""Drums: every drum is one spectrum that unfolds over a few slices, and adapts to the recording it is heard in."""
+"""Drums: every drum is a sequence of spectra over a few slices, which adapts to the recording."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,34 +10,36 @@ from typing import Any
 import numpy as np
 
 import pfn
+from pfn import FileError, t
 from pfn.audio.bands import Bands, triangles
 from pfn.audio.listeners import Heard, Watch, ringing, whole
 from pfn.audio.onsets import Reading
 from pfn.audio.templates import check_spectra
-from pfn.errors import FileError
 from pfn.files import read_file, write_file
-from pfn.network import t
 
 KIND = "set of drum templates"
 
+# Drums by their General MIDI numbers; each stands for all of its kind.
 DRUMS = {36: "kick", 38: "snare", 42: "hi-hat", 45: "tom", 49: "cymbal", 56: "other"}
-"""The General MIDI number that stands for each, and its name."""
 
-SLICES, EARLY = 10, 2
-"""Slices of a hit, of which so many lie before the onset, where the window already sees it."""
+# Slices of a hit, and those among them before the onset, where the window already sees it.
+SLICES = 10
+EARLY = 2
 
-LISTEN, ADAPT = 10, 50
-"""Sweeps with the templates as they are, then sweeps in which they adapt to the recording."""
+# Sweeps with the templates as they are, then sweeps in which they adapt to the recording.
+LISTEN = 10
+ADAPT = 50
 
+# Weight of the templates against adapting, as an activity, which is less than one loud hit.
 PRIOR = 1.0
-"""How much the templates hold against adapting: as much as this activity, which is less than one loud hit."""
 
+# Of the typical strength of a drum's hits, that a hit has at least.
 THRESHOLD = 0.4
-"""Of the typical strength of a drum's hits: what counts as one."""
 
-LEAST, STANDS = 0.1, 2.0
-"""A drum's typical hit is at least that of the strongest times this, or the drum is absent; and a hit stands out from
-the mean of its surroundings so many times, which noise that goes on does not."""
+# Of the strongest drum's typical hit, that a drum's typical hit has at least, or the drum is absent.
+LEAST = 0.1
+# Ratio of a hit to the mean of its surroundings, at least: noise that goes on stays below.
+STANDS = 2.0
 
 
 @cache
@@ -57,7 +59,7 @@ class DrumTemplates:
     spectra: np.ndarray
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write them to a file that `load_drums` reads."""
+        """Write the templates to a file that `load_drums` reads."""
         write_file(Path(path), KIND, {"spectra": self.spectra, "pitches": np.array(self.pitches)}, {})
 
     def __repr__(self) -> str:
@@ -65,7 +67,13 @@ class DrumTemplates:
 
 
 def load_drums(path: str | PathLike[str]) -> DrumTemplates:
-    """Read templates that `DrumTemplates.save` wrote."""
+    """Read templates that `DrumTemplates.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
     arrays, _ = read_file(Path(path), KIND)
     try:
         spectra, pitches = np.asarray(arrays["spectra"], float), tuple(int(pitch) for pitch in arrays["pitches"])
@@ -77,13 +85,13 @@ def load_drums(path: str | PathLike[str]) -> DrumTemplates:
 
 @cache
 def drum_templates() -> DrumTemplates:
-    """Those that come with the package: drums of the FluidR3 SoundFont."""
+    """The templates that come with the package: drums of the FluidR3 SoundFont."""
     with as_file(files("pfn.audio") / "data" / "drums.safetensors") as path:
         return load_drums(path)
 
 
 def drum_network(spectra: np.ndarray, *, prior_weight: float | None = None) -> pfn.Network:
-    """The sum of all drums' hits, each a sequence of spectra that starts at `spectra` and is learned."""
+    """The network of all drums' hits, each a sequence of spectra that is learned from `spectra` on."""
     spectrum, hit = pfn.Variable("spectrum", spectra.shape[1]), pfn.Variable("hit", spectra.shape[2])
     parts = [
         pfn.Parameter(
@@ -96,7 +104,7 @@ def drum_network(spectra: np.ndarray, *, prior_weight: float | None = None) -> p
 
 @dataclass(frozen=True)
 class Drums:
-    """Hears drums by templates that adapt to what is heard."""
+    """The listener for drums, by templates that adapt to the recording."""
 
     templates: DrumTemplates
     threshold: float | None = None
@@ -107,7 +115,7 @@ class Drums:
 
     @property
     def bands(self) -> Bands:
-        """In which spectra it hears."""
+        """The bands of the spectra that it explains."""
         return drum_bands()
 
     @property
@@ -117,12 +125,12 @@ class Drums:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the drums are called."""
+        """The names of the drums."""
         return tuple(DRUMS.get(pitch, f"drum {pitch}") for pitch in self.pitches)
 
     @property
     def reading(self) -> Reading:
-        """How hits are read off."""
+        """The rule by which hits are read off."""
         return Reading(
             self.threshold or THRESHOLD,
             around=1,
@@ -137,7 +145,10 @@ class Drums:
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
         """Hits, first by the templates as they are, then with templates that adapt."""
-        network = drum_network(_with_rest(self.templates.spectra))
+        known = self.templates.spectra
+        # One more drum, flat at first, adapts to whatever else is heard.
+        rest = np.full((*known.shape[:2], 1), 1 / known[:, :, 0].size)
+        network = drum_network(np.concatenate([known, rest], axis=2))
         data, method = {"spectrum": spectra}, pfn.Substitute(acceleration=None)
         flat = np.full((len(self.pitches) + 1, spectra.shape[1]), spectra.mean())
         options: dict[str, Any] = {"method": method, "progress": False, "engine": "numpy"}
@@ -147,9 +158,3 @@ class Drums:
         watch(self.sweeps, max(found.rmse.values()))
         hits = found["hit"][:-1]
         return Heard(hits, ringing(hits, SLICES))
-
-
-def _with_rest(spectra: np.ndarray) -> np.ndarray:
-    """One more, flat at first, which adapts to whatever else is heard."""
-    rest = np.full((*spectra.shape[:2], 1), 1 / spectra[:, :, 0].size)
-    return np.concatenate([spectra, rest], axis=2)

@@ -1,39 +1,39 @@
-"""What every model of sounds in a recording can do: hear spectra, and say what its activations mean."""
+"""The protocol of models of sounds in a recording: they explain spectra, and say how activations are read."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+import pfn
 from pfn.audio.bands import Bands
 from pfn.audio.onsets import Reading
-from pfn.solve import Result
 
+# A callback with the number of sweeps done, and the error then.
 Watch = Callable[[int, float], None]
-"""Told how many sweeps are done, and the error then."""
 
 
 class Heard(NamedTuple):
-    """Of every sound of a model at every slice: how strongly it begins, and how strongly it goes on."""
+    """Activations (sounds, slices) of a model: the strength with which a sound begins, and with which it goes on."""
 
     begins: np.ndarray
     sounds: np.ndarray
 
 
-def whole(result: Result) -> Result:
-    """The result of a run that others follow, unless Ctrl-C ended it: then they must not."""
+def whole(result: pfn.Result) -> pfn.Result:
+    """The result of a run that others follow; refuses to go on after Ctrl-C, which ends a run early."""
     if result.interrupted:
         raise KeyboardInterrupt
     return result
 
 
 def delayed(values: np.ndarray, slices: int) -> np.ndarray:
-    """Values (rows, columns) so many columns later, zero before."""
+    """Values (rows, columns) moved that many slices later, zero before."""
     return np.pad(values, ((0, 0), (slices, 0)))[:, : values.shape[1]]
 
 
 def ringing(values: np.ndarray, slices: int) -> np.ndarray:
-    """The sum of values and of what they were in the slices before, so many in all."""
+    """Sums of values over the last `slices` slices."""
     found: np.ndarray = np.sum([delayed(values, k) for k in range(slices)], axis=0)
     return found
 
@@ -44,7 +44,7 @@ class Listener(Protocol):
 
     @property
     def bands(self) -> Bands:
-        """In which spectra it hears."""
+        """The bands of the spectra that it explains."""
 
     @property
     def pitches(self) -> tuple[int, ...]:
@@ -52,18 +52,18 @@ class Listener(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What every sound is called."""
+        """The name of every sound."""
 
     @property
     def reading(self) -> Reading:
-        """How events are read off what it hears."""
+        """The rule by which events are read off activations."""
 
     @property
     def sweeps(self) -> int:
-        """How many it takes for a window."""
+        """Number of sweeps for a window."""
 
     early: int
-    """Slices from the begin of an activation to the onset of the sound."""
+    """Slices from the beginning of an activation to the onset of the sound."""
 
     drums: bool
 

@@ -11,43 +11,56 @@ from scipy.ndimage import convolve1d
 from scipy.signal.windows import hann
 
 import pfn
+from pfn import t
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.listeners import Heard, Watch, ringing, whole
 from pfn.audio.onsets import Reading, events
 from pfn.audio.templates import ATTACK, EARLY, NoteTemplates
-from pfn.network import t
 
+# Slices for which a note may fade before it is released.
 LENGTHS: tuple[float, ...] = (0, 4, 8, 16, 32, 64, 128, inf)
-"""Slices for which a note may fade before it is released."""
 
+# Smooth bumps along the bands, which together explain what is no note.
 NOISES = 6
-"""Smooth bumps along the bands that together explain what is no note."""
 
-EQUALISE, ADAPT, EXPLAIN = (10, 10), 8, 10
-"""Sweeps: up to each adjustment of the equaliser, then while templates adapt to the instrument, then as they are."""
+# Sweeps: up to each adjustment of the equaliser, then while templates adapt to the instrument, then as they are.
+EQUALISE = (10, 10)
+ADAPT = 8
+EXPLAIN = 10
 
+# Of the loudness, that a note has at least. From 0.03 on notes of music are lost, below 0.02 noise has some.
 SHARE = 0.025
-"""Of the loudness: what a note has at least. From 0.03 on notes of music are lost, below 0.02 noise has some."""
 
+# Slices between two strokes of a key, each spread over two either side: an eighth of a second at least.
 AGAIN = 6
-"""Slices between two strokes of a key, each spread over two either side: an eighth of a second at least."""
 
+# Bands over which the equaliser is smoothed, so that it follows the room and not the notes.
 SMOOTH = 25
-"""Bands over which the equaliser is smoothed, so that it follows the room and not the notes."""
 
-ATTACKS, DECAYS = 2, 16
-"""Notes that hold templates against what is learned; those of decays are in many more slices than those of attacks."""
+# Weights of the templates against what is learned, in notes; decays last many more slices than attacks.
+ATTACKS = 2
+DECAYS = 16
 
 NAMES = ("C", "C♯", "D", "E♭", "E", "F", "F♯", "G", "G♯", "A", "B♭", "B")
 
+OPTIONS: Mapping[str, Any] = {"progress": False, "engine": "numpy", "dtype": "float32", "measure": 50}
+
 
 def note_machines(templates: NoteTemplates, *, equaliser: Any = None, strength: float | None = None) -> pfn.Network:
-    """The network of all notes: which begin, how long they fade, what they sound like, and noise.
+    """The network of all notes: their beginnings, their fading, their sounds, and noise.
 
     A note that begins at t and fades for l slices is `held{l}[t]`: one path through its machine. Everything else
-    follows from the paths, so `pfn.Substitute` solves for them alone. `equaliser` has a gain for every band, which
-    `pfn.learn` learns. Given the `strength` of a typical note it learns the templates instead, which hold against that
-    as some notes of that strength would.
+    follows from the paths, so `pfn.Substitute` solves for them alone.
+
+    Parameters
+    ----------
+    templates
+        Spectra of the notes.
+    equaliser
+        Gains, one for every band, or None: 1. `pfn.learn` learns them, unless there is a `strength`.
+    strength
+        Activation of a typical note. With it `pfn.learn` learns the templates instead, against which those given weigh
+        as some notes of that strength.
     """
     bands, count = templates.decay.shape
     spectrum, clean = pfn.Variable("spectrum", bands), pfn.Variable("clean", bands)
@@ -67,7 +80,7 @@ def note_machines(templates: NoteTemplates, *, equaliser: Any = None, strength: 
 
 
 def _spectra(name: str, value: np.ndarray, strength: float | None, notes: float) -> pfn.Parameter:
-    """Templates as they are, or to be learned, held by so many notes of that strength."""
+    """A known parameter, or without a strength of None one to be learned, with a prior of that many notes."""
     if strength is None:
         return pfn.Parameter(name, value)
     return pfn.Parameter(name, value, learn=True, prior=value, prior_weight=notes * strength)
@@ -79,14 +92,14 @@ def note_names(pitches: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def bumps(bands: int) -> np.ndarray:
-    """Triangles that overlap and add up to 1 everywhere."""
+    """Overlapping triangles (bands, NOISES) that add up to 1 everywhere."""
     middles = np.linspace(0, bands - 1, NOISES)
     found: np.ndarray = np.maximum(0, 1 - np.abs(np.arange(bands)[:, None] - middles) / middles[1])
     return found
 
 
 def smoothed(gains: np.ndarray) -> np.ndarray:
-    """Gains as smooth as a room makes them, 1 in the mean."""
+    """Gains smoothed over the bands, with a mean of 1."""
     window = hann(SMOOTH + 2)[1:-1]
     smooth = convolve1d(gains, window / window.sum(), mode="nearest")
     found: np.ndarray = smooth / smooth.mean()
@@ -94,7 +107,7 @@ def smoothed(gains: np.ndarray) -> np.ndarray:
 
 
 def flat_start(spectra: np.ndarray, notes: int) -> dict[str, np.ndarray]:
-    """Paths all alike, and noise, that together explain about as much as there is."""
+    """Equal paths, and noise, which together explain about as much as there is."""
     level, slices = float(spectra.mean()), spectra.shape[1]
     paths = {f"held{length:g}": np.full((notes, slices), level / (notes * len(LENGTHS))) for length in LENGTHS}
     return paths | {"noise": np.full((NOISES, slices), level / 10)}
@@ -102,7 +115,7 @@ def flat_start(spectra: np.ndarray, notes: int) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class NoteMachines:
-    """Hears the notes of an instrument by templates of them."""
+    """The listener for notes of an instrument, by templates of them."""
 
     templates: NoteTemplates
     threshold: float | None = None
@@ -113,7 +126,7 @@ class NoteMachines:
 
     @property
     def bands(self) -> Bands:
-        """In which spectra it hears."""
+        """The bands of the spectra that it explains."""
         return note_bands()
 
     @property
@@ -128,15 +141,17 @@ class NoteMachines:
 
     @property
     def reading(self) -> Reading:
-        """How notes are read off."""
+        """The rule by which notes are read off."""
         return Reading(self.threshold or self.templates.threshold, around=2, apart=AGAIN, share=SHARE)
 
     def hear(self, spectra: np.ndarray, watch: Watch) -> Heard:
-        """Which paths explain the spectra best, by an equaliser and templates that adapt to what is heard."""
+        """The paths that explain the spectra best, with an equaliser and templates that adapt to the recording."""
         data, start = {"spectrum": spectra}, flat_start(spectra, len(self.pitches))
         found = whole(equalised(self.templates, data, start, EQUALISE))
         watch(sum(EQUALISE), max(found.rmse.values()))
-        strength, gains = self._strength(found["on"], spectra), found["equaliser"].diagonal()
+        on, gains = found["on"], found["equaliser"].diagonal()
+        count = len(events(on, spectra.sum(axis=0), self.reading).rows)
+        strength = float(on.sum()) / max(count, 1)  # of a note in the mean
         network = note_machines(self.templates, equaliser=gains, strength=strength)
         method = pfn.Substitute(learn_at={p: range(ADAPT) for p in network.parameters if p.learn})
         start = {name: found[name] for name in start}
@@ -144,18 +159,11 @@ class NoteMachines:
         watch(self.sweeps, max(found.rmse.values()))
         return Heard(found["on"], ringing(found["on"], ATTACK) + found["fading"])
 
-    def _strength(self, on: np.ndarray, spectra: np.ndarray) -> float:
-        """How strongly a note begins in the mean."""
-        return float(on.sum()) / max(len(events(on, spectra.sum(axis=0), self.reading).rows), 1)
-
-
-OPTIONS: Mapping[str, Any] = {"progress": False, "engine": "numpy", "dtype": "float32", "measure": 50}
-
 
 def equalised(
     templates: NoteTemplates, data: Mapping[str, Any], start: Mapping[str, Any], sweeps: Sequence[int]
 ) -> pfn.Result:
-    """What explains the data, with an equaliser that is adjusted after each of these numbers of sweeps, smoothly."""
+    """The result for some data, with an equaliser that is learned and smoothed after each number of sweeps."""
     numbers = [end - 1 for end in accumulate(sweeps)]
     method = pfn.Substitute(learn_at={"equaliser": numbers}, adjust={"equaliser": smoothed})
     network = note_machines(templates)

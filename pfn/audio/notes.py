@@ -1,7 +1,7 @@
 """Notes: read from MIDI, CSV and TSV files, and written as MIDI; the one place that uses mido (extra `audio`)."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from itertools import accumulate
 from math import inf
@@ -13,20 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.errors import DataError, FileError, OptionError
+from pfn import DataError, FileError, OptionError
 from pfn.files import write_whole
 
-TICKS, TEMPO = 500, 500_000
-"""Ticks a beat and microseconds a beat: a tick of a MIDI file is a millisecond."""
+# Of MIDI files written: ticks to a beat and microseconds to a beat, so that a tick is a millisecond.
+TICKS = 500
+TEMPO = 500_000
 
+# The tenth channel of MIDI, counted from 0, is that of percussion.
 DRUM_CHANNEL = 9
 MIDI = (".mid", ".midi")
+# The highest pitch of MIDI.
 HIGHEST = 127
-"""The highest MIDI number."""
 
+# Columns of tables by the beginnings of their names, without "midi_".
 COLUMNS = {"onset": "onset", "offset": "offset", "pitch": "pitch", "note": "pitch", "velocity": "velocity"}
-"""What a column of a table is, by how its name begins once "midi_" is taken off."""
-
 
 POSSIBLE = f"expected a note that ends after its onset, with a MIDI pitch from 0 to {HIGHEST}"
 
@@ -39,7 +40,7 @@ class _Fields(NamedTuple):
 
 
 class Note(_Fields):
-    """Seconds at which it begins and ends, its MIDI pitch (69 is 440 Hz), and a strength between 0 and 1.
+    """A note: the seconds at which it begins and ends, its MIDI pitch (69 is 440 Hz), a strength between 0 and 1.
 
     >>> Note(0.5, 1.0, 69)
     Note(onset=0.5, offset=1.0, pitch=69, strength=1.0)
@@ -48,9 +49,14 @@ class Note(_Fields):
     __slots__ = ()
 
     def __new__(cls, onset: float, offset: float, pitch: int, strength: float = 1.0) -> "Note":
-        """Refuse what ends before it begins, and pitches that MIDI does not have."""
+        """Refuse notes that end before they begin, and pitches that MIDI does not have."""
         note = super().__new__(cls, onset, offset, pitch, strength)
-        if not _possible(note):
+        try:
+            whole = isinstance(pitch, Real) and pitch in range(HIGHEST + 1)
+            possible = whole and -inf < onset <= offset < inf and strength >= 0
+        except (TypeError, ValueError):  # ValueError: arrays are neither more nor less
+            possible = False
+        if not possible:
             raise DataError(f"{POSSIBLE}, found {note}. Give onset, offset, pitch and strength, in this order.")
         return note._replace(pitch=int(pitch))
 
@@ -60,12 +66,23 @@ def read_notes(path: str | PathLike[str]) -> list[Note]:
 
     A table is a .csv or .tsv file with a head line that names its columns: onset, offset (in seconds), pitch or note
     (MIDI numbers), and velocity if there is one.
+
+    Parameters
+    ----------
+    path
+        The file.
     """
     return sorted(note for notes in read_score(path).values() for note in notes)
 
 
 def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
-    """The same by instrument: one for every track and channel of a MIDI file, else one named after the file."""
+    """The notes of a file by instrument: one for every track and channel of a MIDI file, else one named after the file.
+
+    Parameters
+    ----------
+    path
+        A MIDI file, or a table as for `read_notes`.
+    """
     place = Path(path)
     if not place.is_file():
         raise FileError(
@@ -82,13 +99,14 @@ def read_score(path: str | PathLike[str]) -> dict[str, list[Note]]:
 
 
 def percussion(path: str | PathLike[str]) -> set[str]:
-    """The instruments of a score that are on the channel of percussion; only MIDI files say so."""
+    """The instruments of a score on the channel of percussion; tables have no channels."""
     place = Path(path)
     parts = _midi_parts(place) if place.suffix.lower() in MIDI else {}
     return {name for name, part in parts.items() if part.channel == DRUM_CHANNEL}
 
 
 def _table(path: Path) -> list[Note]:
+    """The notes of a .csv or .tsv file."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()  # spreadsheets put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
@@ -96,7 +114,9 @@ def _table(path: Path) -> list[Note]:
     if not lines:
         raise FileError(f"{path}: expected a head line with the columns onset, offset, pitch; the file is empty.")
     separator = "\t" if any("\t" in line for line in lines) else ","
-    names = [_column(name) for name in lines[0].lstrip("# ").replace("\t", ",").split(",")]
+    heads = [name.strip().lower() for name in lines[0].lstrip("# ").replace("\t", ",").split(",")]
+    plain = [head.removeprefix("midi_").split("_")[0] for head in heads]
+    names = [COLUMNS.get(name, name) for name in plain]
     missing = {"onset", "offset", "pitch"} - set(names)
     if missing:
         raise FileError(
@@ -106,12 +126,8 @@ def _table(path: Path) -> list[Note]:
     return sorted(_note(path, line, dict(zip(names, row, strict=False))) for line, row in rows if "".join(row).strip())
 
 
-def _column(name: str) -> str:
-    plain = name.strip().lower().removeprefix("midi_").split("_")[0]
-    return COLUMNS.get(plain, plain)
-
-
 def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
+    """The note of a row of a table."""
     try:
         strength = float(row["velocity"]) / 127 if "velocity" in row else 1.0
         return Note(float(row["onset"]), float(row["offset"]), round(float(row["pitch"])), min(strength, 1.0))
@@ -123,16 +139,8 @@ def _note(path: Path, line: int, row: Mapping[str, str]) -> Note:
         raise FileError(f"{path}: line {line}: {POSSIBLE}, found {row}.") from error
 
 
-def _possible(note: _Fields) -> bool:
-    try:
-        whole = isinstance(note.pitch, Real) and note.pitch in range(HIGHEST + 1)
-        return whole and -inf < note.onset <= note.offset < inf and note.strength >= 0
-    except (TypeError, ValueError):  # ValueError: arrays are neither more nor less
-        return False
-
-
 def later(notes: Iterable[Note], seconds: float) -> list[Note]:
-    """The same notes so much later."""
+    """The notes, moved by some seconds."""
     return [note._replace(onset=note.onset + seconds, offset=note.offset + seconds) for note in notes]
 
 
@@ -149,49 +157,44 @@ def checked_notes(notes: Iterable[Any], what: str) -> list[Note]:
     return sorted(found)
 
 
-class _Part(NamedTuple):
+class _Track(NamedTuple):
     channel: int
     notes: list[Note]
 
 
-def _midi_parts(path: Path) -> dict[str, _Part]:
+def _midi_parts(path: Path) -> dict[str, _Track]:
     """Notes by track and channel, named after the track where it has a name."""
     mido = _mido()
     try:
         file = mido.MidiFile(path)
-        notes = _paired(_timed(mido, file))
+        notes = _midi_notes(mido, file)
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, DataError) as error:
         raise FileError(
             f"{path}: expected a MIDI file, found something else, or a damaged one: "
             f"{str(error) or 'it ends too early'}."
         ) from error
-    found: dict[str, _Part] = {}
+    found: dict[str, _Track] = {}
     for (track, channel), played in sorted(notes.items()):
         name = file.tracks[track].name.strip("\0 ") or path.stem
-        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = _Part(channel, sorted(played))
+        found[name if name not in found else f"{name} {track + 1}.{channel + 1}"] = _Track(channel, sorted(played))
     return found
 
 
-def _timed(mido: Any, file: Any) -> Iterator[tuple[float, int, Any]]:
-    """Every message with its second and the number of its track, in order; tempo changes count for all tracks."""
+def _midi_notes(mido: Any, file: Any) -> dict[tuple[int, int], list[Note]]:
+    """Notes by track and channel; a note that is struck again before it ends, ends there."""
+    # The messages of all tracks in order, since tempo changes count for all tracks.
     events = [
         (tick, number, message)
         for number, track in enumerate(file.tracks)
         for tick, message in zip(accumulate(message.time for message in track), track, strict=True)
     ]
     tempo, now, last = TEMPO, 0.0, 0
-    for tick, number, message in sorted(events, key=itemgetter(0)):
+    sounding: dict[tuple[int, int, int], tuple[float, float]] = {}
+    found: dict[tuple[int, int], list[Note]] = {}
+    for tick, track, message in sorted(events, key=itemgetter(0)):
         now += mido.tick2second(tick - last, file.ticks_per_beat, tempo)
         last = tick
         tempo = message.tempo if message.type == "set_tempo" else tempo
-        yield now, number, message
-
-
-def _paired(timed: Iterable[tuple[float, int, Any]]) -> dict[tuple[int, int], list[Note]]:
-    """Notes from their two messages; a note that is struck again before it ends, ends there."""
-    sounding: dict[tuple[int, int, int], tuple[float, float]] = {}
-    found: dict[tuple[int, int], list[Note]] = {}
-    for now, track, message in timed:
         if message.type not in ("note_on", "note_off"):
             continue
         part, key = (track, message.channel), (track, message.channel, message.note)
@@ -204,7 +207,17 @@ def _paired(timed: Iterable[tuple[float, int, Any]]) -> dict[tuple[int, int], li
 
 
 def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool = False) -> None:
-    """Write notes as a MIDI file, exact to the millisecond; `drums` puts them on the channel of percussion."""
+    """Write notes as a MIDI file, exact to the millisecond.
+
+    Parameters
+    ----------
+    path
+        The file.
+    notes
+        The notes.
+    drums
+        Put them on the channel of percussion.
+    """
     mido, place = _mido(), Path(path)
     if place.suffix.lower() not in MIDI:
         raise FileError(f"{place}: the name must end in .mid or .midi, found {place.suffix or 'no ending'}.")
@@ -228,6 +241,7 @@ def write_midi(path: str | PathLike[str], notes: Iterable[Note], *, drums: bool 
 
 
 def _mido() -> Any:
+    """The package mido, or an error that says how to install it."""
     try:
         import mido
     except ImportError as error:

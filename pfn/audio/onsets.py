@@ -1,6 +1,5 @@
-"""When things begin: maxima of activations, and the moment near each at which the spectrum changes most."""
+"""Onsets: maxima of activations, and the moment near each at which the spectrum changes most."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,34 +10,36 @@ from scipy.signal.windows import hann
 
 from pfn.audio.spectrograms import slices
 
-FLUX_WINDOW, FLUX_HOP, FLUX_STEPS = 512, 32, 8
-"""Of samples at 16 kHz: a window of 32 ms every 2 ms, compared with that 16 ms before."""
+# Spectral flux, in samples at 16 kHz: a window of 32 ms every 2 ms. FLUX_STEPS is in such steps: each is compared with
+# the one 16 ms before.
+FLUX_WINDOW = 512
+FLUX_HOP = 32
+FLUX_STEPS = 8
 
+# Of the largest magnitude: changes far below it are not heard as onsets, and the logarithm of zero is not needed.
 QUIET = 1e-4
-"""Of the largest magnitude; changes far below it are not heard as onsets, and the logarithm of zero is not needed."""
 
+# Seconds by which an onset may be moved.
 NEAR = 0.05
-"""Seconds by which an onset may be moved."""
 
+# Of a slice's own activation, added to sums of slices: among equal sums the strongest slice counts.
 TIE = 1e-5
-"""Of its own activation: among equal sums the slice counts that is the strongest itself."""
 
+# Of the strongest maximum: weaker ones are not counted when the typical strength is measured.
 FAINT = 0.01
-"""Of the strongest maximum; weaker ones are not counted when the typical strength is measured."""
 
-
+# Slices from its onset on in which the loudness is taken that an event must have a share in.
 HEARD = 10
-"""Slices from its onset on in which the loudness is taken that an event must have a share in."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How events are read off activations: summed over `around` slices either side, largest within `apart`.
+    """A rule to read events off activations: sums over `around` slices either side, largest within `apart`.
 
     A maximum counts when it is above `threshold` times the typical strength of maxima plus `moving` times the mean of
     its surroundings, `wide` slices either side. Rows are measured together, or each by itself with `separate`; the
     typical strength is then at least `least` times that of the strongest row, so that a sound that is absent is not
-    measured by its own traces. What is only noise does not count: a maximum is above `stands` times its surroundings,
+    measured by its own traces. Noise does not count: a maximum is above `stands` times its surroundings,
     and above `share` times the loudness that is heard with it. With `moves`, onsets go to where the spectrum changes
     most nearby.
     """
@@ -56,7 +57,7 @@ class Reading:
 
 
 class Events(NamedTuple):
-    """What begins: rows and slices of activations, and strengths relative to the strongest."""
+    """Events: rows and slices of activations, and strengths relative to the strongest."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -64,7 +65,7 @@ class Events(NamedTuple):
 
 
 class Maxima(NamedTuple):
-    """Of one row: the slices of its maxima, how high they are, and the mean of their surroundings."""
+    """Maxima of one row: their slices, their heights, and the mean of their surroundings."""
 
     columns: np.ndarray
     heights: np.ndarray
@@ -72,11 +73,16 @@ class Maxima(NamedTuple):
 
 
 def events(activity: np.ndarray, loudness: np.ndarray, reading: Reading) -> Events:
-    """The maxima of activations (rows, slices) that count, given how loud all is (slices,), in order of time."""
+    """The maxima of activations (rows, slices) that count, in order of time; `loudness` (slices,) is that of all."""
     maxima = [_maxima(row, reading) for row in activity]  # row by row: an hour of all rows would be copied many times
     columns, heights, around = (np.concatenate(kind) for kind in zip(*maxima, strict=True))
     counts = [len(found.columns) for found in maxima]
-    rows, typical = np.repeat(np.arange(len(activity)), counts), np.repeat(_typicals(maxima, reading), counts)
+    if reading.separate:
+        own = np.array([_typical(row.heights) for row in maxima])
+        typicals = np.maximum(own, reading.least * own.max())
+    else:
+        typicals = np.full(len(maxima), _typical(heights))
+    rows, typical = np.repeat(np.arange(len(activity)), counts), np.repeat(typicals, counts)
     counting = heights > reading.threshold * typical + reading.moving * around
     counting &= heights > reading.stands * around
     counting &= heights > reading.share * maximum_filter1d(loudness, HEARD, origin=-(HEARD // 2))[columns]
@@ -86,6 +92,7 @@ def events(activity: np.ndarray, loudness: np.ndarray, reading: Reading) -> Even
 
 
 def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
+    """The maxima of one row."""
     size = 2 * reading.around + 1
     summed = uniform_filter1d(activity, size, mode="constant") * size + TIE * activity
     largest = maximum_filter1d(summed, 2 * reading.apart + 1, mode="constant")
@@ -95,23 +102,14 @@ def _maxima(activity: np.ndarray, reading: Reading) -> Maxima:
     return Maxima(columns, summed[columns].astype(float), around[columns])
 
 
-def _typicals(maxima: Sequence[Maxima], reading: Reading) -> np.ndarray:
-    """The typical strength that maxima of every row are measured by."""
-    if not reading.separate:
-        return np.full(len(maxima), _typical(np.concatenate([row.heights for row in maxima])))
-    own = np.array([_typical(row.heights) for row in maxima])
-    found: np.ndarray = np.maximum(own, reading.least * own.max())
-    return found
-
-
 def _typical(heights: np.ndarray) -> float:
-    """The mean of maxima in which each counts by its square: unlike the largest, no single one decides it."""
+    """The mean of maxima, weighted by their squares: unlike the largest, no single one decides it."""
     loud = heights[heights > FAINT * heights.max(initial=0.0)]
     return float(np.sum(loud**3) / max(np.sum(loud**2), np.finfo(float).tiny))
 
 
 def spectral_flux(samples: np.ndarray, rate: float, loudest: float) -> np.ndarray:
-    """How much louder frequencies become, in logarithms, every FLUX_HOP samples of (samples, channels) at 16 kHz."""
+    """Sums of rises of log magnitudes over the frequencies, every FLUX_HOP samples of (samples, channels) at 16 kHz."""
     transform = ShortTimeFFT(hann(FLUX_WINDOW, sym=False), FLUX_HOP, rate, scale_to="magnitude")
     silence = ((FLUX_STEPS * FLUX_HOP, 0), (0, 0))  # before the beginning, so that something may begin there
     power = sum(np.abs(slices(transform, channel)) ** 2 for channel in np.pad(samples, silence).T)
@@ -122,7 +120,7 @@ def spectral_flux(samples: np.ndarray, rate: float, loudest: float) -> np.ndarra
 
 
 def moved(seconds: np.ndarray, flux: np.ndarray, step: float) -> np.ndarray:
-    """Every onset moved to where the flux, with its step in seconds, is largest nearby."""
+    """Onsets moved to the largest flux nearby; `step`: seconds from one value of the flux to the next."""
     reach = round(NEAR / step)
     offsets = np.arange(-reach, reach + 1)
     places = np.rint(seconds / step).astype(int)[:, None] + offsets

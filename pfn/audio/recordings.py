@@ -1,6 +1,5 @@
 """Recordings of any length: parts of them at any rate, and the windows in which long ones are heard."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -8,29 +7,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.samples import check_part, checked_samples
-from pfn.audio.sounds import Sound, length_of, read_channels, resampled
-from pfn.errors import DataError, OptionError
+from pfn import DataError, OptionError
+from pfn.audio.sounds import Sound, check_part, checked_samples, length_of, read_channels, resampled
 from pfn.solve.checks import check_positive
 
+# Seconds that are heard at once; longer recordings are heard in windows.
 LONGEST = 60.0
-"""Seconds that are heard at once; longer recordings are heard in windows."""
 
-CORE, BEFORE, AFTER = 40.0, 4.0, 2.0
-"""Seconds: what is kept of a window, and what is heard before and after it, so that no note begins at its edge."""
+# Seconds: kept of a window, and heard before and after them, so that no note begins at the edge of a window.
+CORE = 40.0
+BEFORE = 4.0
+AFTER = 2.0
 
+# Seconds of silence before a recording, so that a note may begin with it.
 LEAD = 0.16
-"""Seconds of silence before a recording, so that a note may begin with it."""
 
+# Samples per second: with fewer there is nothing to hear, but hours of it; more likely they were given in kilohertz.
 LEAST_RATE = 100.0
-"""Samples per second: with fewer there is nothing to hear, but hours of it; more likely they were said in kilohertz."""
 
+# Seconds around a part that are resampled with it, since a filter needs its surroundings.
 MARGIN = 0.1
-"""Seconds around a part that are resampled with it, since a filter needs its surroundings."""
 
 
-class Window(NamedTuple):
-    """Seconds: heard from `begin` to `end`, of which `first` to `last` is kept."""
+class Excerpt(NamedTuple):
+    """A window of a recording, in seconds: heard from `begin` to `end`, and kept from `first` to `last`."""
 
     begin: float
     end: float
@@ -49,34 +49,29 @@ class Recording:
     seconds: float
 
     def part(self, begin: float, end: float, rate: float) -> np.ndarray:
-        """(samples, channels) between two moments in seconds, at any rate; silence before and after it."""
+        """Samples (samples, channels) between two moments in seconds, at any rate; silence outside of the recording."""
         lead, early = max(round(-begin * rate), 0), max(begin - MARGIN, 0.0)
-        found = resampled(self._cut(early, min(end + MARGIN, self.seconds)), rate).samples
-        skip, count = round((max(begin, 0.0) - early) * rate), max(round((end - begin) * rate), 1)
-        taken = found[skip : skip + count - lead]
-        return np.pad(taken, ((lead, count - lead - len(taken)), (0, 0)))
-
-    def _cut(self, begin: float, end: float) -> Sound:
-        first = round((self.start + begin) * self.rate)
-        count = max(round((self.start + end) * self.rate) - first, 1)
+        first = round((self.start + early) * self.rate)
+        count = max(round((self.start + min(end + MARGIN, self.seconds)) * self.rate) - first, 1)
         if isinstance(self.source, Path):
-            return read_channels(self.source, first / self.rate, count / self.rate)
-        return Sound(self.source[first : first + count], self.rate)
+            taken = read_channels(self.source, first / self.rate, count / self.rate)
+        else:
+            taken = Sound(self.source[first : first + count], self.rate)
+        found = resampled(taken, rate).samples
+        skip, wanted = round((max(begin, 0.0) - early) * rate), max(round((end - begin) * rate), 1)
+        kept = found[skip : skip + wanted - lead]
+        return np.pad(kept, ((lead, wanted - lead - len(kept)), (0, 0)))
 
-    def windows(self) -> list[Window]:
-        """The whole if it is short, else windows that overlap, each with the seconds that are kept of it."""
-        return list(_windows(self.seconds))
-
-
-def _windows(seconds: float) -> Iterator[Window]:
-    if seconds <= LONGEST:
-        yield Window(-LEAD, seconds, 0.0, seconds)
-        return
-    first = 0.0
-    while first < seconds:
-        last = first + CORE if first + CORE + AFTER < seconds else seconds
-        yield Window(first - BEFORE if first else -LEAD, min(last + AFTER, seconds), first, last)
-        first = last
+    def windows(self) -> list[Excerpt]:
+        """The whole of a short recording, else windows that overlap, with the seconds kept of each."""
+        if self.seconds <= LONGEST:
+            return [Excerpt(-LEAD, self.seconds, 0.0, self.seconds)]
+        found, first = [], 0.0
+        while first < self.seconds:
+            last = first + CORE if first + CORE + AFTER < self.seconds else self.seconds
+            found.append(Excerpt(first - BEFORE if first else -LEAD, min(last + AFTER, self.seconds), first, last))
+            first = last
+        return found
 
 
 def open_recording(

@@ -3,47 +3,47 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pfn.audio.components import Components, grouped, learn_components
+from pfn import DataError, FileError, OptionError
+from pfn.audio.mixtures import Components, Frames, grouped, learn_components, learn_parts
 from pfn.audio.notes import Note, checked_notes, later, percussion, read_score
 from pfn.audio.recordings import Recording, open_recording
-from pfn.audio.scores import Frames, learn_parts
 from pfn.audio.sounds import file_names, write_sound
 from pfn.audio.spectrograms import Spectrogram, spectrogram
-from pfn.errors import DataError, FileError, OptionError
 from pfn.solve.checks import check_count
 
+# Seconds of a slice of the spectrum, about: a power of two samples is taken.
 SLICE = 0.046
-"""About how many seconds a slice of the spectrum lasts; a power of two samples is taken."""
 
+# Shares are those of magnitudes to this power: between those of magnitudes, 1, and of energies, 2.
 SHARPNESS = 1.5
-"""Shares are those of magnitudes to this power: between those of magnitudes, 1, and of energies, 2."""
 
-WINDOW, FADE = 90.0, 1.0
-"""Seconds that are separated at once by a score, and those in which one window gives way to the next."""
+# Seconds that are separated at once by a score, and those in which one window gives way to the next.
+WINDOW = 90.0
+FADE = 1.0
 
+# Seconds that are separated at most without a score: all at once, so that components are the same throughout.
 BLIND = 600.0
-"""Seconds that are separated at most without a score: all at once, so that components are the same throughout."""
 
-PARTS, COMPONENTS = 2, 24
-"""Without a score, unless it is said: stems, and components, of which there are never fewer than stems."""
+# Stems and components without a score, by default; there are never fewer components than stems.
+PARTS = 2
+COMPONENTS = 24
 
 Score = Mapping[str, str | PathLike[str] | Iterable[Note]] | str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """What `separate` returns.
+    """Instruments of a mixture as sounds, made by `separate`.
 
     - `stems`: by name, samples of the same shape as the mixture; they add up to it;
     - `rate`: samples per second;
-    - `components`: without a score, what was learned, to be grouped in other ways with `regrouped`; else None.
+    - `components`: without a score, those learned, to be grouped in other ways with `regrouped`; else None.
     """
 
     stems: Mapping[str, np.ndarray]
@@ -52,7 +52,7 @@ class Separation:
     _heard: tuple[Spectrogram, ...]
 
     def regrouped(self, groups: Mapping[str, Iterable[int]]) -> "Separation":
-        """The same components in groups of your own: by name, the numbers of components; the others are "rest"."""
+        """The separation with other groups: by name, the numbers of components; the others are "rest"."""
         if self.components is None:
             raise OptionError("a separation by a score has no components to group: its stems are its instruments.")
         return replace(self, stems=_stems(self._heard, self.components.parts(groups)))
@@ -90,26 +90,60 @@ def separate(
 ) -> Separation:
     """The instruments of a recording, as sounds that add up to it.
 
-    - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels), with sample_rate;
-    - notes: the score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a
-      file of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken;
-    - drums: instruments without pitches; None: those on MIDI's channel of percussion, or of a single pitch throughout;
-    - parts, components: without a score, how many stems to make (2), and of how many learned components (24);
-    - start, duration: the part to take, in seconds; duration None: to the end;
-    - iterations, seed, progress: of the learning.
-
     With a score, every note may sound only where it is written: elsewhere its activation is observed to be zero.
     Without one, components of similar colour are grouped; `Separation.regrouped` takes groups of your own.
+
+    Parameters
+    ----------
+    sound
+        The path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels), with sample_rate.
+    notes
+        The score: a MIDI file with a track for each instrument, or by the name of every instrument its notes, or a file
+        of them (MIDI, CSV, TSV); onsets count from the begin of the sound, whatever part of it is taken.
+    drums
+        Instruments without pitches; None: those on MIDI's channel of percussion, or of a single pitch throughout.
+    parts
+        Number of stems without a score; None: 2.
+    components
+        Number of learned components without a score; None: 24, or `parts` if that is more.
+    sample_rate
+        Samples per second of samples given directly.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
+    iterations
+        Sweeps of learning.
+    seed
+        Seed of the random numbers.
+    progress
+        Show a bar; None: when standard error is a terminal.
     """
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
-    _check_length(recording, inf if notes is not None else BLIND)
+    least, samples = _slice(recording.rate) // 2, round(recording.seconds * recording.rate)
+    if samples < least:
+        raise DataError(
+            f"{recording.name}: expected a sound of at least {least} samples at {recording.rate:g} Hz, found "
+            f"{samples}. Give a longer one."
+        )
+    if notes is None and recording.seconds > BLIND:
+        raise DataError(
+            f"{recording.name}: without a score at most {BLIND:g} s can be separated at once, found "
+            f"{recording.seconds:.4g} s. Take a part with start and duration, or give notes."
+        )
     check_count(seed, "seed", 0)
     options: dict[str, Any] = {"iterations": iterations, "seed": seed, "progress": progress}
     if notes is not None:
         if parts is not None or components is not None:
             raise OptionError("parts and components are for separation without a score: leave them out, or notes.")
         score = {name: later(part, -start) for name, part in _score(notes).items()}
-        _check_played(score, recording, whole=not start and duration is None)
+        silent = [name for name, part in score.items() if not _within(part, 0.0, recording.seconds)]
+        # In a part of a sound, not everyone has to play.
+        if silent and ((not start and duration is None) or len(silent) == len(score)):
+            raise DataError(
+                f"{silent[0]}: none of its notes lies within the {recording.seconds:.4g} s of the sound. "
+                "Give notes that count from the begin of the sound, in seconds, or leave it out."
+            )
         struck = _percussive(notes, score) if drums is None else _named(drums, score)
         return _by_score(recording, score, struck, options)
     if drums is not None:
@@ -146,12 +180,12 @@ def _by_score(
 
 
 def _within(notes: Iterable[Note], begin: float, end: float) -> list[Note]:
-    """Those that sound between two moments, in seconds from the first of them."""
+    """The notes that sound between two moments, in seconds from the first of them."""
     return later((note for note in notes if note.offset >= begin and note.onset <= end), -begin)
 
 
 def faded(samples: int, window: int, fade: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Windows over so many samples, none much longer than `window`, and gains for them that add up to 1 everywhere."""
+    """Windows over a number of samples, none much longer than `window`, with gains that add up to 1 everywhere."""
     count = max(1, -(-(samples - fade) // (window - fade)))
     edges = np.rint(np.linspace(0, samples - fade, count + 1)).astype(int)
     rise = (np.arange(fade) + 0.5) / fade
@@ -165,7 +199,7 @@ def faded(samples: int, window: int, fade: int) -> Iterator[tuple[int, int, np.n
 
 
 def _magnitude(heard: Sequence[Spectrogram]) -> np.ndarray:
-    """Of all channels together: the root of their mean power."""
+    """Magnitudes of all channels together: the root of their mean power."""
     found: np.ndarray = np.sqrt(sum(channel.magnitude**2 for channel in heard) / len(heard))
     return found
 
@@ -181,21 +215,8 @@ def _slice(rate: float) -> int:
     return int(2 ** max(round(np.log2(SLICE * rate)), 2))
 
 
-def _check_length(recording: Recording, most: float) -> None:
-    least, count = _slice(recording.rate) // 2, round(recording.seconds * recording.rate)
-    if count < least:
-        raise DataError(
-            f"{recording.name}: expected a sound of at least {least} samples at {recording.rate:g} Hz, found {count}. "
-            "Give a longer one."
-        )
-    if recording.seconds > most:
-        raise DataError(
-            f"{recording.name}: without a score at most {most:g} s can be separated at once, found "
-            f"{recording.seconds:.4g} s. Take a part with start and duration, or give notes."
-        )
-
-
 def _score(notes: Score) -> dict[str, list[Note]]:
+    """The notes of every instrument, out of files where they are in files."""
     if isinstance(notes, str | PathLike):
         found = read_score(notes)
     elif isinstance(notes, Mapping):
@@ -216,18 +237,8 @@ def _score(notes: Score) -> dict[str, list[Note]]:
     return found
 
 
-def _check_played(score: Mapping[str, list[Note]], recording: Recording, *, whole: bool) -> None:
-    """Refuse a score that is of another sound. In a part of one, not everyone has to play."""
-    silent = [name for name, notes in score.items() if not _within(notes, 0.0, recording.seconds)]
-    if silent and (whole or len(silent) == len(score)):
-        raise DataError(
-            f"{silent[0]}: none of its notes lies within the {recording.seconds:.4g} s of the sound. "
-            "Give notes that count from the begin of the sound, in seconds, or leave it out."
-        )
-
-
 def _percussive(notes: Score, score: Mapping[str, list[Note]]) -> frozenset[str]:
-    """Who has no pitches, as far as the score says so."""
+    """Instruments without pitches: on MIDI's channel of percussion, or of a single pitch throughout."""
     one = {name for name, part in score.items() if len({note.pitch for note in part}) == 1}
     if isinstance(notes, str | PathLike):
         return frozenset(one | percussion(notes))
@@ -236,6 +247,7 @@ def _percussive(notes: Score, score: Mapping[str, list[Note]]) -> frozenset[str]
 
 
 def _named(drums: Iterable[str], score: Mapping[str, list[Note]]) -> frozenset[str]:
+    """The instruments that the user names as drums."""
     named = [drums] if isinstance(drums, str) or not isinstance(drums, Iterable) else list(drums)
     if unknown := [name for name in named if name not in score]:
         raise OptionError(f"drums: expected names among {', '.join(score)}, found {unknown[0]!r}.")
@@ -243,10 +255,10 @@ def _named(drums: Iterable[str], score: Mapping[str, list[Note]]) -> frozenset[s
 
 
 def _stems(heard: tuple[Spectrogram, ...], parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Samples, from the magnitudes that each part explains."""
+    """Samples of each part, from the magnitudes that it explains."""
     powers = {name: part.astype(float) ** SHARPNESS for name, part in parts.items()}
     whole = sum(powers.values())
-    nothing = np.finfo(float).tiny  # where nothing explains anything, the shares are equal
+    nothing = np.finfo(float).tiny  # where no part explains anything, the shares are equal
     stems = {}
     for name, power in powers.items():
         share = (power + nothing / len(powers)) / (whole + nothing)

@@ -1,4 +1,4 @@
-"""Sound files in and out, and other sample rates: the one place that uses soundfile and soxr (extra `audio`)."""
+"""Sound: samples checked, files read and written, other rates; all use of soundfile and soxr (extra `audio`)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,26 +11,76 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfn.audio.samples import check_finite, check_part, checked_samples, mixed_down
-from pfn.errors import FileError, OptionError
+from pfn import DataError, FileError, OptionError
 from pfn.files import write_whole
-from pfn.solve.checks import check_count, check_positive
+from pfn.solve.checks import check_count, check_number, check_positive
+
+
+def checked_samples(samples: Any, what: str) -> np.ndarray:
+    """Finite float64 samples, (samples,) or (samples, channels)."""
+    try:
+        array = np.asarray(samples)
+    except ValueError as error:
+        raise DataError(f"{what}: expected an array of samples: {error}.") from error
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"{what}: expected real numbers, found {array.dtype} entries. Convert them to floats.")
+    if array.ndim not in (1, 2):
+        raise DataError(f"{what}: expected the shape (samples,) or (samples, channels), found {array.shape}.")
+    if array.size == 0:
+        raise DataError(f"{what}: there are no samples, found the shape {array.shape}. Give at least one.")
+    if array.ndim == 2 and array.shape[1] > array.shape[0]:
+        raise DataError(
+            f"{what}: expected the shape (samples, channels), found {array.shape}, with more channels than samples. "
+            "It looks transposed: use samples.T."
+        )
+    with np.errstate(over="ignore"):  # of a wider kind of float; what is infinite then is refused
+        found = array.astype(np.float64)
+    check_finite(found, what)
+    return found
+
+
+def check_finite(array: np.ndarray, what: str, first: int = 0) -> None:
+    """Refuse samples that are no numbers, or as good as infinite; `first`: the number of the first sample."""
+    wrong = ~(np.abs(array) <= LOUDEST)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
+        raise DataError(
+            f"{what}: samples must be finite, found {array[place]} at sample {first + int(place[0])} "
+            f"({int(wrong.sum())} such samples). Replace them, for example by 0, or scale them below {LOUDEST:g}."
+        )
+
+
+def mixed_down(samples: np.ndarray) -> np.ndarray:
+    """The mean of all channels."""
+    return samples if samples.ndim == 1 else samples.mean(axis=1)
+
+
+def check_part(start: object, duration: object) -> None:
+    """Refuse anything but seconds; a duration may be None, to the end."""
+    check_number(start, "start", 0.0, None)
+    if duration is not None:
+        check_positive(duration, "duration")
+
+
+# Largest magnitude of a sample: squares of more could not be added up.
+LOUDEST = 1e100
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".mp3": "MP3"}
 
 # libsndfile's Vorbis encoder keeps a whole call on the stack: long sounds in one call crash it.
 BLOCK_SAMPLES = 1 << 16
 
-# The same encoder crashes above 200 kHz; other files hold rates of 32 bits.
-MOST_VORBIS, MOST_RATE = 192_000, 2**31 - 1
+# Samples per second: that encoder crashes above 200 kHz; other files hold rates of 32 bits.
+MOST_VORBIS = 192_000
+MOST_RATE = 2**31 - 1
 
-
-UNSAFE, LONGEST_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]"), 60
-"""What names of files cannot have, on one system or another, and about how many characters they can have on all."""
+# Characters that names of files cannot have on one system or another, and a length that all systems take.
+UNSAFE = re.compile(r"[\x00-\x1f/\\:*?\"<>|]")
+LONGEST_NAME = 60
 
 
 class Sound(NamedTuple):
-    """Samples of one channel, (samples,), or of several, (samples, channels), and how many of them make a second."""
+    """Samples of one channel, (samples,), or of several, (samples, channels), and their rate per second."""
 
     samples: np.ndarray
     rate: float
@@ -41,8 +91,16 @@ def read_sound(
 ) -> Sound:
     """The sound in a file (WAV, FLAC, OGG, MP3 and whatever else soundfile reads), mixed down to one channel.
 
-    `rate` resamples it; None keeps the file's own. `start` and `duration` are in seconds; a file that ends
-    earlier gives what it has.
+    Parameters
+    ----------
+    path
+        The file.
+    rate
+        Samples per second to resample to; None: those of the file.
+    start
+        Seconds from the beginning of the file.
+    duration
+        Seconds, or fewer where the file ends; None: to the end.
     """
     check_part(start, duration)
     sound = read_channels(Path(path), start, duration)
@@ -51,7 +109,7 @@ def read_sound(
 
 
 def read_channels(path: Path, start: float = 0.0, duration: float | None = None) -> Sound:
-    """The same with all channels: samples of the shape (samples, channels), at the file's own rate."""
+    """The sound in a file with all its channels, (samples, channels), at the file's own rate."""
     with _opened(path) as file:
         own, seconds = file.samplerate, file.frames / file.samplerate
         first = min(round(start * own), file.frames)
@@ -68,13 +126,14 @@ def read_channels(path: Path, start: float = 0.0, duration: float | None = None)
 
 
 def length_of(path: Path) -> tuple[int, float]:
-    """How many samples a file has, and how many of them make a second."""
+    """The number of samples in a file, and their rate per second."""
     with _opened(path) as file:
         return file.frames, file.samplerate
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
+    """A sound file, open; whatever goes wrong with it is a FileError."""
     soundfile = _soundfile()
     try:
         if not path.is_file():
@@ -88,17 +147,29 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def resampled(sound: Sound, rate: float) -> Sound:
-    """The same sound with another number of samples per second."""
+    """A sound at another number of samples per second."""
     check_positive(rate, "rate")
     if rate == sound.rate:
         return sound
-    return Sound(np.asarray(_soxr().resample(sound.samples, sound.rate, rate)), rate)
+    try:
+        import soxr
+    except (ImportError, OSError) as error:  # OSError: the C library behind it is missing
+        raise _missing("soxr", "resampling") from error
+    return Sound(np.asarray(soxr.resample(sound.samples, sound.rate, rate)), rate)
 
 
 def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
-    """Write samples, (samples,) or (samples, channels), to a .wav, .flac, .ogg or .mp3 file.
+    """Write samples to a .wav, .flac, .ogg or .mp3 file.
 
-    Samples lie between −1 and 1; anything louder is refused, since files would clip it.
+    Parameters
+    ----------
+    path
+        The file; its ending says the format.
+    samples
+        Samples (samples,) or (samples, channels) between −1 and 1; louder ones are refused, since files would clip
+        them.
+    rate
+        Samples per second.
     """
     check_count(rate, "rate", 1)
     place = Path(path)
@@ -115,11 +186,24 @@ def write_sound(path: str | PathLike[str], samples: Any, rate: int) -> None:
             f"{place}: samples must lie between -1 and 1, found {loudest:g} in magnitude, which would be clipped. "
             "Scale them: samples / abs(samples).max()."
         )
-    write_whole(place, _encoded(place, checked, rate))
+    kind = FORMATS.get(place.suffix.lower())
+    if kind is None:
+        raise FileError(f"{place}: the name must end in {', '.join(FORMATS)}, found {place.suffix or 'no ending'}.")
+    soundfile, content = _soundfile(), BytesIO()
+    try:
+        with soundfile.SoundFile(content, "w", int(rate), checked[:1].size, format=kind) as file:
+            for begin in range(0, len(checked), BLOCK_SAMPLES):
+                file.write(checked[begin : begin + BLOCK_SAMPLES])
+    except soundfile.LibsndfileError as error:
+        raise FileError(
+            f"{place}: {kind} cannot hold {checked[:1].size} channels at {rate} Hz: {error.error_string} "
+            "Write a .wav file, or resample."
+        ) from error
+    write_whole(place, content.getvalue())
 
 
 def file_names(names: Iterable[str]) -> list[str]:
-    """Names for files, in the same order, as like these as every system allows; no two of them are the same."""
+    """Names for files, as near to the given names as every system allows; all of them different."""
     found: list[str] = []
     for name in names:
         plain = UNSAFE.sub("-", name)[:LONGEST_NAME].strip(" .") or "stem"
@@ -128,37 +212,13 @@ def file_names(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _encoded(path: Path, samples: np.ndarray, rate: int) -> bytes:
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise FileError(f"{path}: the name must end in {', '.join(FORMATS)}, found {path.suffix or 'no ending'}.")
-    soundfile, content = _soundfile(), BytesIO()
-    try:
-        with soundfile.SoundFile(content, "w", int(rate), samples[:1].size, format=kind) as file:
-            for begin in range(0, len(samples), BLOCK_SAMPLES):
-                file.write(samples[begin : begin + BLOCK_SAMPLES])
-    except soundfile.LibsndfileError as error:
-        raise FileError(
-            f"{path}: {kind} cannot hold {samples[:1].size} channels at {rate} Hz: {error.error_string} "
-            "Write a .wav file, or resample."
-        ) from error
-    return content.getvalue()
-
-
 def _soundfile() -> Any:
+    """The package soundfile, or an error that says how to install it."""
     try:
         import soundfile
     except (ImportError, OSError) as error:  # OSError: the C library behind it is missing
         raise _missing("soundfile", "reading and writing sound files") from error
     return soundfile
-
-
-def _soxr() -> Any:
-    try:
-        import soxr
-    except (ImportError, OSError) as error:
-        raise _missing("soxr", "resampling") from error
-    return soxr
 
 
 def _missing(package: str, what: str) -> OptionError:

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.signal import ShortTimeFFT
 from scipy.signal.windows import hann
 
-from pfn.audio.samples import check_part, checked_samples, mixed_down
-from pfn.audio.sounds import Sound, read_sound, resampled
-from pfn.errors import DataError, OptionError
+from pfn import DataError, OptionError
+from pfn.audio.sounds import Sound, check_part, checked_samples, mixed_down, read_sound, resampled
 from pfn.solve.checks import check_count, check_positive
 
-LEAST_WINDOW = 4  # a shorter Hann window is one sample and its ends
+# Samples: a shorter Hann window is one sample and its ends.
+LEAST_WINDOW = 4
 
 
 def spectrogram(
@@ -31,16 +31,29 @@ def spectrogram(
 ) -> "Spectrogram":
     """The short-time Fourier transform of a sound with a Hann window, slices centred at samples 0, hop, 2 hop, …
 
-    - sound: the path of a file, or samples, (samples,) or (samples, channels); channels are mixed down;
-    - rate: samples per second to work at; None: those of the file, or `sample_rate`;
-    - sample_rate: samples per second of samples given directly; None: they are at `rate` already;
-    - start, duration: the part to take, in seconds; duration None: to the end;
-    - window, hop: the length of the window and the step from slice to slice, in samples;
-    - bins: keep that many of the window // 2 + 1 frequencies, from the lowest on; None: all;
-    - peak: scale to this largest magnitude (`to_sound` scales back); None: as it is.
-
     The defaults of window and hop give about 41 slices a second at 16 kHz, as in the paper's section 6.
 
+    Parameters
+    ----------
+    sound
+        The path of a file, or samples, (samples,) or (samples, channels); channels are mixed down.
+    rate
+        Samples per second to work at; None: those of the file, or `sample_rate`.
+    sample_rate
+        Samples per second of samples given directly; None: they are at `rate` already.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
+    window, hop
+        The length of the window and the step from slice to slice, in samples.
+    bins
+        Keep that many of the window // 2 + 1 frequencies, from the lowest on; None: all.
+    peak
+        Scale to this largest magnitude (`to_sound` scales back); None: as it is.
+
+    Examples
+    --------
     >>> hum = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
     >>> found = spectrogram(hum, rate=8000, window=512, hop=128)
     >>> found.magnitude.shape, float(found.frequencies[found.magnitude[:, 30].argmax()])
@@ -48,20 +61,55 @@ def spectrogram(
     >>> bool(np.allclose(found.to_sound(), hum))
     True
     """
-    _check_options(window, hop, bins, peak)
+    check_count(window, "window", LEAST_WINDOW)
+    check_count(hop, "hop", 1)
+    if hop > window // 2:
+        raise OptionError(
+            f"hop must be at most half the window, {window // 2}, so that the sound can be put together again, "
+            f"found {hop}."
+        )
+    if bins is not None:
+        check_count(bins, "bins", 1)
+        if bins > window // 2 + 1:
+            raise OptionError(f"bins must be at most window // 2 + 1 = {window // 2 + 1}, found {bins}.")
+    if peak is not None:
+        check_positive(peak, "peak")
+    taken = _taken(sound, rate, sample_rate, start, duration)
+    least = (window + 1) // 2
+    if len(taken.samples) < least:
+        what = str(sound) if isinstance(sound, str | PathLike) else "samples"
+        raise DataError(
+            f"{what}: a window of {window} needs a sound of at least {least} samples, found {len(taken.samples)} at "
+            f"{taken.rate:g} Hz. Give a longer sound or a smaller window."
+        )
+    stft = slices(_transform(taken.rate, window, hop), taken.samples)[: bins or window // 2 + 1]
+    largest = float(np.abs(stft).max())
+    silent = largest < np.finfo(float).tiny  # which no factor makes loud
+    scale = 1.0 if peak is None or silent else peak / largest
+    return Spectrogram(_read_only(stft * scale), taken.rate, window, hop, len(taken.samples), scale)
+
+
+def _taken(sound: Any, rate: float | None, sample_rate: float | None, start: float, duration: float | None) -> Sound:
+    """The part of a file or of samples that is asked for, at the rate to work at, in one channel."""
     if isinstance(sound, str | PathLike):
         if sample_rate is not None:
             raise OptionError(f"{sound}: a file says its own sample_rate, found {sample_rate}. Leave it out.")
-        taken = read_sound(sound, rate=rate, start=start, duration=duration)
-    else:
-        taken = _part(_from_samples(sound, rate, sample_rate), start, duration)
-    _check_length(taken, window, str(sound) if isinstance(sound, str | PathLike) else "samples")
-    return _transformed(taken, window=window, hop=hop, bins=bins or window // 2 + 1, peak=peak)
+        return read_sound(sound, rate=rate, start=start, duration=duration)
+    own = rate if sample_rate is None else sample_rate
+    if own is None:
+        raise OptionError("rate must be given with samples: say how many of them make a second, such as rate=16000.")
+    check_positive(own, "rate" if sample_rate is None else "sample_rate")
+    taken = Sound(mixed_down(checked_samples(sound, "samples")), own)
+    taken = taken if rate is None else resampled(taken, rate)
+    check_part(start, duration)
+    begin = round(start * taken.rate)
+    end = None if duration is None else begin + round(duration * taken.rate)
+    return taken._replace(samples=taken.samples[begin:end])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Spectrogram:
-    """What `spectrogram` returns: frequencies down, time slices to the right.
+    """A spectrogram, made by `spectrogram`: frequencies down, time slices to the right.
 
     - `magnitude`, `phase`: of the complex values in `stft`, which are `scale` times those of the sound;
     - `frequencies` in Hz, one per row; `times` in seconds, the middles of the slices, one per column;
@@ -77,7 +125,7 @@ class Spectrogram:
 
     @cached_property
     def magnitude(self) -> np.ndarray:
-        """The absolute values: what a network observes."""
+        """The absolute values, which a network observes."""
         return _read_only(np.abs(self.stft))
 
     @cached_property
@@ -87,13 +135,13 @@ class Spectrogram:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Of every row, in Hz."""
+        """The frequency of every row, in Hz."""
         found: np.ndarray = _transform(self.rate, self.window, self.hop).f[: self.stft.shape[0]]
         return found
 
     @property
     def times(self) -> np.ndarray:
-        """Of the middle of every slice, in seconds."""
+        """The middle of every slice, in seconds."""
         return np.arange(self.stft.shape[1]) * (self.hop / self.rate)
 
     def to_sound(self, magnitude: Any = None) -> np.ndarray:
@@ -111,6 +159,7 @@ class Spectrogram:
         return sound
 
     def _checked(self, magnitude: Any) -> np.ndarray:
+        """Magnitudes as an array; refuse other shapes, and negative or infinite entries."""
         array = np.asarray(magnitude)
         if array.shape != self.stft.shape or array.dtype.kind not in "iuf":
             raise DataError(
@@ -131,45 +180,12 @@ class Spectrogram:
         return f"Spectrogram({rows} frequencies × {columns} slices, {self.samples / self.rate:g} s at {self.rate:g} Hz)"
 
 
-def _from_samples(samples: Any, rate: float | None, sample_rate: float | None) -> Sound:
-    own = rate if sample_rate is None else sample_rate
-    if own is None:
-        raise OptionError("rate must be given with samples: say how many of them make a second, such as rate=16000.")
-    check_positive(own, "rate" if sample_rate is None else "sample_rate")
-    sound = Sound(mixed_down(checked_samples(samples, "samples")), own)
-    return sound if rate is None else resampled(sound, rate)
-
-
-def _part(sound: Sound, start: float, duration: float | None) -> Sound:
-    check_part(start, duration)
-    first = round(start * sound.rate)
-    last = None if duration is None else first + round(duration * sound.rate)
-    return sound._replace(samples=sound.samples[first:last])
-
-
-def _check_length(sound: Sound, window: int, what: str) -> None:
-    least = (window + 1) // 2
-    if len(sound.samples) < least:
-        raise DataError(
-            f"{what}: a window of {window} needs a sound of at least {least} samples, found {len(sound.samples)} at "
-            f"{sound.rate:g} Hz. Give a longer sound or a smaller window."
-        )
-
-
-def _transformed(sound: Sound, *, window: int, hop: int, bins: int, peak: float | None) -> Spectrogram:
-    stft = slices(_transform(sound.rate, window, hop), sound.samples)[:bins]
-    largest = float(np.abs(stft).max())
-    silent = largest < np.finfo(float).tiny  # which no factor makes loud
-    scale = 1.0 if peak is None or silent else peak / largest
-    return Spectrogram(_read_only(stft * scale), sound.rate, window, hop, len(sound.samples), scale)
-
-
 def _transform(rate: float, window: int, hop: int) -> ShortTimeFFT:
     return ShortTimeFFT(hann(window, sym=False), hop, rate, scale_to="magnitude")
 
 
 def slices(transform: ShortTimeFFT, samples: np.ndarray) -> np.ndarray:
-    """Those from the one centred at sample 0 to the first centred at or after the end of the samples."""
+    """Slices from the one centred at sample 0 to the first centred at or after the end of the samples."""
     count = -(-len(samples) // transform.hop) + 1
     padding = max(transform.hop, transform.m_num - len(samples))  # ShortTimeFFT refuses less than half a window
     found: np.ndarray = transform.stft(np.pad(samples, (0, padding)), 0, count)
@@ -177,7 +193,7 @@ def slices(transform: ShortTimeFFT, samples: np.ndarray) -> np.ndarray:
 
 
 def _inverse(transform: ShortTimeFFT, slices: np.ndarray, samples: int) -> np.ndarray:
-    """Overlapping and adding with the dual window; slices that were not kept count as zero."""
+    """Samples by overlapping and adding slices with the dual window; slices that were not kept count as zero."""
     missing = max(transform.p_max(samples) - slices.shape[1], 0)
     found: np.ndarray = transform.istft(np.pad(slices, ((0, 0), (-transform.p_min, missing))), 0, samples)
     return found
@@ -186,19 +202,3 @@ def _inverse(transform: ShortTimeFFT, slices: np.ndarray, samples: int) -> np.nd
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-def _check_options(window: int, hop: int, bins: int | None, peak: float | None) -> None:
-    check_count(window, "window", LEAST_WINDOW)
-    check_count(hop, "hop", 1)
-    if hop > window // 2:
-        raise OptionError(
-            f"hop must be at most half the window, {window // 2}, so that the sound can be put together again, "
-            f"found {hop}."
-        )
-    if bins is not None:
-        check_count(bins, "bins", 1)
-        if bins > window // 2 + 1:
-            raise OptionError(f"bins must be at most window // 2 + 1 = {window // 2 + 1}, found {bins}.")
-    if peak is not None:
-        check_positive(peak, "peak")

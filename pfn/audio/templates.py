@@ -1,4 +1,4 @@
-"""What the notes of an instrument sound like, slice by slice: made from isolated notes, read from files, or learned."""
+"""Templates of the notes of an instrument, slice by slice: made from isolated notes, or read from files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from importlib.resources import as_file, files
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pfn import DataError, FileError
 from pfn.audio.bands import Bands, note_bands
 from pfn.audio.notes import HIGHEST
 from pfn.audio.recordings import open_recording
-from pfn.audio.samples import mixed_down
-from pfn.audio.sounds import Sound, resampled
-from pfn.errors import DataError, FileError
+from pfn.audio.sounds import Sound, mixed_down, resampled
 from pfn.files import read_file, write_file
 from pfn.solve.checks import check_number
 
 KIND = "set of note templates"
 
-ATTACK, EARLY = 10, 3
-"""Slices of an attack, of which so many lie before the onset, where the window already sees it."""
+# Slices of an attack, and those among them before the onset, where the window already sees it.
+ATTACK = 10
+EARLY = 3
 
+# Seconds after the onset up to which the spectrum of the decay is averaged.
 STEADY = 0.8
-"""Seconds after the onset up to which the spectrum of the decay is averaged."""
 
 PIANO = range(21, 109)
+
+# Of the typical strength of notes, that a note has at least, with templates from isolated notes.
 THRESHOLD = 0.3
-"""Of the typical strength of notes: what counts as one with templates from isolated notes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class NoteTemplates:
 
     - pitches: MIDI numbers, one for every note;
     - attack: (slices, bands, notes), from a few slices before the onset on;
-    - decay: (bands, notes), the spectrum of what follows, and fade (notes,), what is left of it a slice later;
-    - threshold: what counts as a note, relative to the typical strength of notes.
+    - decay: (bands, notes), the spectrum after the attack, and fade (notes,), the share of it left a slice later;
+    - threshold: the least strength of a note, relative to the typical strength of notes.
     """
 
     pitches: tuple[int, ...]
@@ -50,7 +50,7 @@ class NoteTemplates:
     threshold: float = THRESHOLD
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write them to a file that `load_templates` reads, and `transcribe` as a model."""
+        """Write the templates to a file, which `load_templates` reads, and `transcribe` takes as a model."""
         arrays = {"attack": self.attack, "decay": self.decay, "fade": self.fade, "pitches": np.array(self.pitches)}
         write_file(Path(path), KIND, arrays, {"threshold": self.threshold})
 
@@ -59,7 +59,13 @@ class NoteTemplates:
 
 
 def load_templates(path: str | PathLike[str]) -> NoteTemplates:
-    """Read templates that `NoteTemplates.save` wrote."""
+    """Read templates that `NoteTemplates.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
     arrays, content = read_file(Path(path), KIND)
     try:
         attack, decay, fade = (np.asarray(arrays[name], np.float32) for name in ("attack", "decay", "fade"))
@@ -76,7 +82,7 @@ def load_templates(path: str | PathLike[str]) -> NoteTemplates:
 
 
 def check_spectra(pitches: tuple[int, ...], values: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Refuse what cannot be values of sounds with these MIDI numbers, the last axis, whatever file it was in."""
+    """Refuse arrays of a damaged file: pitches that are none, another shape, entries that are no magnitudes."""
     if not pitches or list(pitches) != sorted(set(pitches)) or pitches[0] < 0 or pitches[-1] > HIGHEST:
         raise ValueError(f"pitches that are not distinct MIDI numbers from 0 to {HIGHEST} in order")
     if values.shape != (*shape, len(pitches)):
@@ -87,7 +93,7 @@ def check_spectra(pitches: tuple[int, ...], values: np.ndarray, shape: tuple[int
 
 @cache
 def piano_templates() -> NoteTemplates:
-    """Those that come with the package: a Yamaha C5, from the Salamander Grand Piano of Alexander Holm (CC BY 3.0)."""
+    """The templates of the package: a Yamaha C5, from the Salamander Grand Piano of Alexander Holm (CC BY 3.0)."""
     with as_file(files("pfn.audio") / "data" / "piano.safetensors") as path:
         return load_templates(path)
 
@@ -95,10 +101,16 @@ def piano_templates() -> NoteTemplates:
 def isolated_templates(
     notes: Mapping[int, str | PathLike[str] | Sound], *, pitches: Iterable[int] = PIANO, onset: float | None = None
 ) -> NoteTemplates:
-    """Templates from recordings of single notes, by MIDI pitch.
+    """Templates from recordings of single notes.
 
-    Pitches that are missing are the nearest there is, played faster or slower.
-    `onset` is the second at which every recording's note begins; None: where it first reaches 2 % of its peak.
+    Parameters
+    ----------
+    notes
+        Recordings by MIDI pitch.
+    pitches
+        Pitches wanted; for a missing one the nearest recording is played faster or slower.
+    onset
+        Second at which the note begins in every recording; None: where it first reaches 2 % of its peak.
     """
     if not isinstance(notes, Mapping) or not notes:
         raise DataError("notes must map MIDI pitches to recordings of single notes, such as {60: 'c4.wav'}.")
@@ -106,14 +118,21 @@ def isolated_templates(
     wanted, bands = tuple(_check_pitches(pitches, "pitches")), note_bands()
     if onset is not None:
         check_number(onset, "onset", 0.0, None)
-    sounds = {pitch: _mono(sound, bands) for pitch, sound in notes.items()}
-    parts = [_one(_nearest(sounds, pitch), bands, onset) for pitch in wanted]
+    sounds = {}
+    for pitch, sound in notes.items():
+        recording = open_recording(sound)
+        sounds[pitch] = mixed_down(recording.part(0.0, recording.seconds, bands.rate))
+    parts = []
+    for pitch in wanted:
+        near = min((abs(known - pitch), known) for known in sounds)[1]
+        faster = resampled(Sound(sounds[near], 2 ** ((pitch - near) / 12)), 1.0).samples
+        parts.append(_template(faster, bands, onset))
     attack, decay, fade = (np.stack(kind, axis=-1).astype(np.float32) for kind in zip(*parts, strict=True))
     return NoteTemplates(wanted, attack, decay, fade)
 
 
 def _check_pitches(pitches: Iterable[int], what: str) -> list[int]:
-    """MIDI numbers, each once, from the lowest on."""
+    """MIDI numbers from the lowest on; refuse others, and repeated ones."""
     found = list(pitches) if isinstance(pitches, Iterable) else []
     if (
         not found
@@ -124,17 +143,7 @@ def _check_pitches(pitches: Iterable[int], what: str) -> list[int]:
     return sorted(map(int, found))
 
 
-def _mono(sound: Any, bands: Bands) -> np.ndarray:
-    recording = open_recording(sound)
-    return mixed_down(recording.part(0.0, recording.seconds, bands.rate))
-
-
-def _nearest(sounds: Mapping[int, np.ndarray], pitch: int) -> np.ndarray:
-    near = min(sounds, key=lambda known: (abs(known - pitch), known))
-    return resampled(Sound(sounds[near], 2 ** ((pitch - near) / 12)), 1.0).samples
-
-
-def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _template(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Attack, decay and fade of one note."""
     loud = np.abs(samples) >= 0.02 * np.abs(samples).max(initial=0.0)
     if not samples.any():
@@ -157,7 +166,7 @@ def _one(samples: np.ndarray, bands: Bands, onset: float | None) -> tuple[np.nda
 
 
 def scaled(attack: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Attacks (slices, bands, …) and decays (bands, …) so that a slice of a note sums to 1 in the mean of `STEADY`."""
+    """Attacks (slices, bands, …) and decays (bands, …), scaled: over `STEADY` seconds a slice sums to 1 in the mean."""
     steady = round(STEADY / note_bands().step) + EARLY - ATTACK
     mean = (attack.sum(axis=(0, 1)) + steady * decay.sum(axis=0)) / (ATTACK + steady)
     return attack / mean, decay / mean

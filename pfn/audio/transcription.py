@@ -1,6 +1,6 @@
 """From a recording to its notes: heard in windows, read off as a whole."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -8,44 +8,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfn import OptionError
 from pfn.audio.drums import KIND, Drums, DrumTemplates, drum_templates, load_drums
 from pfn.audio.listeners import Heard, Listener, delayed
 from pfn.audio.machines import NoteMachines
 from pfn.audio.notes import Note, write_midi
 from pfn.audio.onsets import FLUX_HOP, Events, events, moved, spectral_flux
-from pfn.audio.recordings import Recording, Window, open_recording
+from pfn.audio.recordings import Excerpt, Recording, open_recording
 from pfn.audio.templates import NoteTemplates, load_templates, piano_templates
-from pfn.errors import OptionError
 from pfn.files import kind_of
 from pfn.solve.checks import check_positive
 from pfn.solve.progress import Bar, make_bar
 
-SILENT, SHORT = 1e-5, 0.1
-INAUDIBLE = 1e-6  # of the loudest band: windows that are never louder are not listened to
-"""There are no notes in what never gets louder than this, 100 dB below full scale, or lasts fewer seconds than that."""
+# Sounds that never get louder than this, 100 dB below full scale, or that last fewer seconds, have no notes.
+SILENT = 1e-5
+SHORT = 0.1
+# Of the loudest band: windows that are never louder are not listened to.
+INAUDIBLE = 1e-6
 
+# Samples per second at which changes of the spectrum are measured.
 FLUX_RATE = 16_000
+# Slices from its onset within which a note is strongest.
 RISING = 12
-"""A note is strongest within so many slices of its onset."""
 
-RELEASED, AFTER, LEFT = 0.7, 3, 0.1
-"""It ends where less than this is left of it after so many slices, or less than that of what it was at its strongest:
-sounds fade slowly until they are released."""
+# A note ends where less than RELEASED of it is left after AFTER slices, or less than LEFT of what it was at its
+# strongest: sounds fade slowly until they are released.
+RELEASED = 0.7
+AFTER = 3
+LEFT = 0.1
 
+# The models that come with the package, by name.
 MODELS: dict[str, Callable[[], NoteTemplates | DrumTemplates]] = {"piano": piano_templates, "drums": drum_templates}
-"""Those that come with the package, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transcription:
-    """What `transcribe` returns.
+    """The notes of a recording, made by `transcribe`.
 
     - `notes`: in the order in which they begin; onsets and offsets in seconds from the begin of what was heard;
-    - `values`: by name, arrays with a column every `step` seconds: `"spectrum"` (bands, columns), what was heard,
-      `"begins"` and `"sounds"` (pitches, columns), how strongly every sound begins and goes on;
+    - `values`: by name, arrays with a column every `step` seconds: `"spectrum"` (bands, columns), `"begins"` and
+      `"sounds"` (pitches, columns), the strength with which a sound begins, and with which it goes on;
     - `pitches`, `labels`: the MIDI number and the name of every row of the latter two;
     - `frequencies`: the middles of the bands, in Hz;
-    - `seconds`: how long the sound is; `drums`: whether pitches stand for drums.
+    - `seconds`: the length of the sound; `drums`: whether pitches stand for drums.
     """
 
     notes: Sequence[Note]
@@ -65,6 +70,22 @@ class Transcription:
         return f"Transcription({len(self.notes)} notes in {self.seconds:.4g} s)"
 
 
+class Loudest(NamedTuple):
+    """The largest values of a recording: of its bands, and of its samples."""
+
+    band: float
+    sample: float
+
+
+class HeardSpan(NamedTuple):
+    """Values kept of a window, or of a whole recording, along time."""
+
+    spectrum: np.ndarray
+    begins: np.ndarray
+    sounds: np.ndarray
+    flux: np.ndarray
+
+
 def transcribe(
     sound: str | PathLike[str] | Any,
     *,
@@ -77,24 +98,56 @@ def transcribe(
 ) -> Transcription:
     """The notes of a recording, with onsets, offsets, pitches and strengths.
 
-    - sound: the path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels);
-    - sample_rate: samples per second of samples given directly;
-    - model: "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`, `load_drums`;
-    - start, duration: the part to take, in seconds; duration None: to the end;
-    - threshold: what counts as a note, relative to the typical strength of notes; None: that of the templates;
-    - progress: show a bar; None: when standard error is a terminal.
-
     Long recordings are heard in overlapping windows, so that memory hardly grows with their length.
+
+    Parameters
+    ----------
+    sound
+        The path of a file (WAV, FLAC, OGG, MP3), or samples, (samples,) or (samples, channels).
+    sample_rate
+        Samples per second of samples given directly.
+    model
+        "piano", "drums", or templates of your own: `learn_notes`, `learn_drums`, `load_templates`, `load_drums`.
+    start
+        Second at which to begin.
+    duration
+        Seconds to take; None: to the end.
+    threshold
+        Least strength of a note, relative to the typical strength of notes; None: that of the templates.
+    progress
+        Show a bar; None: when standard error is a terminal.
     """
-    listener = _listener(model, threshold)
+    if threshold is not None:
+        check_positive(threshold, "threshold")
+    if isinstance(model, str) and model in MODELS:
+        model = MODELS[model]()
+    if isinstance(model, NoteTemplates):
+        listener: Listener = NoteMachines(model, threshold)
+    elif isinstance(model, DrumTemplates):
+        listener = Drums(model, threshold)
+    elif isinstance(model, Listener):
+        listener = model
+    else:
+        raise OptionError(
+            f'model must be "piano", "drums", or templates such as pfn.audio.learn_notes returns, found {model!r}. '
+            "Read templates from a file with pfn.audio.load_templates(path)."
+        )
     recording = open_recording(sound, sample_rate=sample_rate, start=start, duration=duration)
     windows = recording.windows()
-    loudest = _loudest(recording, windows, listener)
+    loudest = Loudest(0.0, 0.0)
+    for window in windows:
+        samples = recording.part(window.first, window.last, listener.bands.rate)
+        found = listener.bands.of(samples).max(), np.abs(samples).max(initial=0.0)
+        loudest = Loudest(*np.maximum(loudest, found))
     with make_bar(progress) as bar:
         if loudest.sample > SILENT and recording.seconds > SHORT:
-            values = _joined(_pieces(recording, windows, listener, loudest, bar))
+            # All spans as one. Of each kind they are let go as soon as it is joined, or an hour would be there twice.
+            kinds = [list(kind) for kind in zip(*_spans(recording, windows, listener, loudest, bar), strict=True)]
+            values = HeardSpan(*(np.concatenate(kinds.pop(0), axis=-1) for _ in HeardSpan._fields))
         else:
-            values = _silence(recording, listener)
+            columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
+            spectrum = np.zeros((len(listener.bands.weights), columns), np.float16)
+            values = HeardSpan(spectrum, *_nothing(listener, columns), flux=np.zeros(1))
     return _read(recording, listener, values)
 
 
@@ -107,50 +160,10 @@ def templates_named(name: str) -> NoteTemplates | DrumTemplates:
     return load_drums(name) if kind_of(Path(name)) == KIND else load_templates(name)
 
 
-def _listener(model: object, threshold: float | None) -> Listener:
-    if threshold is not None:
-        check_positive(threshold, "threshold")
-    if isinstance(model, str) and model in MODELS:
-        model = MODELS[model]()
-    if isinstance(model, NoteTemplates):
-        return NoteMachines(model, threshold)
-    if isinstance(model, DrumTemplates):
-        return Drums(model, threshold)
-    if isinstance(model, Listener):
-        return model
-    raise OptionError(
-        f'model must be "piano", "drums", or templates such as pfn.audio.learn_notes returns, found {model!r}. '
-        "Read templates from a file with pfn.audio.load_templates(path)."
-    )
-
-
-class Loudest(NamedTuple):
-    """The largest of a recording: of its bands, and of its samples."""
-
-    band: float
-    sample: float
-
-
-def _loudest(recording: Recording, windows: Sequence[Window], listener: Listener) -> Loudest:
-    bands, most = listener.bands, Loudest(0.0, 0.0)
-    for window in windows:
-        samples = recording.part(window.first, window.last, bands.rate)
-        most = Loudest(*np.maximum(most, (bands.of(samples).max(), np.abs(samples).max(initial=0.0))))
-    return most
-
-
-class Piece(NamedTuple):
-    """What is kept of a window, or of all, along time."""
-
-    spectrum: np.ndarray
-    begins: np.ndarray
-    sounds: np.ndarray
-    flux: np.ndarray
-
-
-def _pieces(
-    recording: Recording, windows: Sequence[Window], listener: Listener, loudest: Loudest, bar: Bar
-) -> Iterator[Piece]:
+def _spans(
+    recording: Recording, windows: Sequence[Excerpt], listener: Listener, loudest: Loudest, bar: Bar
+) -> Iterator[HeardSpan]:
+    """The values of every window in turn."""
     run = bar.begin("listening", listener.sweeps * len(windows))
     for number, window in enumerate(windows):
 
@@ -163,8 +176,8 @@ def _pieces(
         heard = listener.hear(spectra, watch) if audible else _nothing(listener, spectra.shape[1])
         flux = spectral_flux(recording.part(window.begin, window.end, FLUX_RATE), FLUX_RATE, loudest.sample)
         kept, fine = (_kept(window, step, last=last) for step in (listener.bands.step, FLUX_HOP / FLUX_RATE))
-        # Single precision, and half of it for what is only looked at: an hour of values is then about 250 MB.
-        yield Piece(
+        # Single precision, and half of it for values that are only looked at: an hour takes about 250 MB.
+        yield HeardSpan(
             spectra[:, kept].astype(np.float16),
             delayed(heard.begins, listener.early)[:, kept].astype(np.float32),
             heard.sounds[:, kept].astype(np.float16),
@@ -173,30 +186,20 @@ def _pieces(
     bar.end(run)
 
 
-def _joined(pieces: Iterable[Piece]) -> Piece:
-    """All pieces as one; of each kind they are let go as soon as it is joined, or an hour would be there twice."""
-    kinds = [list(kind) for kind in zip(*pieces, strict=True)]
-    return Piece(*(np.concatenate(kinds.pop(0), axis=-1) for _ in Piece._fields))
-
-
-def _silence(recording: Recording, listener: Listener) -> Piece:
-    """What is heard where nothing is."""
-    columns = int(np.ceil(recording.seconds / listener.bands.step)) + 1
-    spectrum = np.zeros((len(listener.bands.weights), columns), np.float16)
-    return Piece(spectrum, *_nothing(listener, columns), flux=np.zeros(1))
-
-
 def _nothing(listener: Listener, columns: int) -> Heard:
+    """Activations of silence."""
     zeros = np.zeros((len(listener.pitches), columns), np.float32)
     return Heard(zeros, zeros)
 
 
-def _kept(window: Window, step: float, *, last: bool) -> slice:
+def _kept(window: Excerpt, step: float, *, last: bool) -> slice:
+    """The slices of a window that are kept; of the last window all to the end."""
     first = round((window.first - window.begin) / step)
     return slice(first, None if last else first + round((window.last - window.first) / step))
 
 
-def _read(recording: Recording, listener: Listener, values: Piece) -> Transcription:
+def _read(recording: Recording, listener: Listener, values: HeardSpan) -> Transcription:
+    """Notes read off the activations."""
     spectrum, begins, sounds, flux = values
     loudness = spectrum.sum(axis=0, dtype=np.float32)
     found, step = events(begins, loudness, listener.reading), listener.bands.step
@@ -223,7 +226,7 @@ def _read(recording: Recording, listener: Listener, values: Piece) -> Transcript
 
 
 def releases(found: Events, sounds: np.ndarray) -> np.ndarray:
-    """The slice at which every event is over: it is released, little is left of it, or the same sound begins again."""
+    """The slices at which events are over: released, nearly silent, or at the next event of their sound."""
     ends = np.empty(len(found.rows))
     following: dict[int, int] = {}
     for place in range(len(found.rows) - 1, -1, -1):

@@ -2,7 +2,7 @@
 
 from pfn.automata.expression import RegularExpression, UnknownLetterError
 from pfn.automata.hierarchy import Hierarchy
-from pfn.automata.learned import machine_from
+from pfn.automata.learned_machines import machine_from
 from pfn.automata.machine import StateMachine
 from pfn.automata.paths import StatePath, paths_from
 

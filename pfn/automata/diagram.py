@@ -1,16 +1,20 @@
-"""A state diagram as plain, checked data: what a StateMachine holds, what graphs and DOT are read into."""
+"""State diagrams as plain, checked data, which machines hold and files are read into, and their tables in notebooks."""
 
 from collections import Counter
 from collections.abc import Iterable
+from html import escape
 from typing import NamedTuple
 
 from pfn.errors import DeclarationError
+from pfn.network.tables import html_table
 
+# An unknown state in a sequence: no state may have this name.
 HIDDEN = "?"
-"""Stands for an unknown state in a sequence, so no state may have this name."""
 
+# Names listed in an error message, at most: enough to recognise the machine, short enough to read.
 NAMES_SHOWN = 8
-"""An error message lists at most this many names: enough to recognise the machine, short enough to read."""
+
+HTML_HEADER = ("state", "role", "goes to")
 
 
 class Diagram(NamedTuple):
@@ -40,10 +44,17 @@ def make_diagram(
 ) -> Diagram:
     """A checked description in one form; an off state listed among the states is taken out of them."""
     names = _checked_states(states, off)
-    pairs = tuple(_checked_pair(number, pair) for number, pair in enumerate(transitions, start=1))
+    pairs: list[tuple[str, str]] = []
+    for number, pair in enumerate(transitions, start=1):
+        if isinstance(pair, str) or not isinstance(pair, Iterable) or len(ends := tuple(pair)) != 2:
+            raise DeclarationError(
+                f"StateMachine: transition {number} must be a pair (source, target) of state names, found "
+                f"{pair!r}. Write it as ('S1', 'S2')."
+            )
+        pairs.append((ends[0], ends[1]))
     starts = (start,) if isinstance(start, str) else tuple(start)
     texts = tuple(default_label(*pair) for pair in pairs) if labels is None else tuple(labels)
-    diagram = Diagram(names, pairs, texts, off, starts, end)
+    diagram = Diagram(names, tuple(pairs), texts, off, starts, end)
     _check_transitions(diagram)
     _check_labels(diagram)
     _check_roles(diagram)
@@ -51,7 +62,7 @@ def make_diagram(
 
 
 def default_label(source: str, target: str) -> str:
-    """The name of a transition that was given none."""
+    """The name of a transition without a label of its own."""
     return f"{source}→{target}"
 
 
@@ -62,7 +73,26 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in shown[:NAMES_SHOWN]) + more
 
 
+def diagram_html(diagram: Diagram, kind: str) -> str:
+    """A table of states for notebooks: their roles, and the states they go to; every name is escaped."""
+    title = f"{kind}: {len(diagram.states)} states, {len(diagram.transitions)} transitions"
+    rows = [(name, *role_and_targets(diagram, name)) for name in diagram.names]
+    return f"<p>{escape(title)}</p>{html_table(HTML_HEADER, rows)}"
+
+
+def role_and_targets(diagram: Diagram, name: str) -> tuple[str, str]:
+    """The role of a state, and its targets, with the labels of transitions that have one of their own."""
+    roles = {"off": [diagram.off], "start": diagram.start, "end": [diagram.end]}
+    targets = [
+        target if label == default_label(source, target) else f"{target} ({label})"
+        for (source, target), label in zip(diagram.transitions, diagram.transition_labels, strict=True)
+        if source == name
+    ]
+    return ", ".join(role for role, names in roles.items() if name in names), ", ".join(targets)
+
+
 def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
+    """The states without the off state; refuse missing, repeated and impossible names."""
     if isinstance(states, str):
         raise DeclarationError(
             f"StateMachine: states must be a list of names, found the string {states!r}. Write "
@@ -70,7 +100,16 @@ def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
         )
     given = tuple(states)
     for name in (*given, *(() if off is None else (off,))):
-        _check_name(name)
+        if not isinstance(name, str) or not name:
+            raise DeclarationError(
+                f"StateMachine: a state's name must be a non-empty string, found {name!r}. Write str(...) "
+                "around other names."
+            )
+        if name == HIDDEN:
+            raise DeclarationError(
+                f"StateMachine: no state may be called {HIDDEN!r}, which stands for an unknown state in a "
+                "sequence. Rename it."
+            )
     repeated = [name for name, count in Counter(given).items() if count > 1]
     if repeated:
         raise DeclarationError(
@@ -86,29 +125,8 @@ def _checked_states(states: Iterable[str], off: str | None) -> tuple[str, ...]:
     return names
 
 
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise DeclarationError(
-            f"StateMachine: a state's name must be a non-empty string, found {name!r}. Write str(...) "
-            "around other names."
-        )
-    if name == HIDDEN:
-        raise DeclarationError(
-            f"StateMachine: no state may be called {HIDDEN!r}, which stands for an unknown state in a "
-            "sequence. Rename it."
-        )
-
-
-def _checked_pair(number: int, pair: object) -> tuple[str, str]:
-    if isinstance(pair, str) or not isinstance(pair, Iterable) or len(ends := tuple(pair)) != 2:
-        raise DeclarationError(
-            f"StateMachine: transition {number} must be a pair (source, target) of state names, found "
-            f"{pair!r}. Write it as ('S1', 'S2')."
-        )
-    return ends
-
-
 def _check_transitions(diagram: Diagram) -> None:
+    """Refuse transitions between unknown states, and from off to off."""
     known = set(diagram.names)
     for number, pair in enumerate(diagram.transitions, start=1):
         for name in pair:
@@ -126,6 +144,7 @@ def _check_transitions(diagram: Diagram) -> None:
 
 
 def _check_labels(diagram: Diagram) -> None:
+    """Refuse labels that are missing or repeated."""
     labels, pairs = diagram.transition_labels, diagram.transitions
     if len(labels) != len(pairs):
         raise DeclarationError(
@@ -144,6 +163,7 @@ def _check_labels(diagram: Diagram) -> None:
 
 
 def _check_roles(diagram: Diagram) -> None:
+    """Refuse start and end states that are unknown or repeated."""
     for role, names in (("start", diagram.start), ("end", () if diagram.end is None else (diagram.end,))):
         for name in names:
             if name not in diagram.names:

@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from pfn.automata import graphs, sequences
-from pfn.automata.basis import stacked_units
-from pfn.automata.diagram import Diagram, make_diagram
-from pfn.automata.dot import read_dot, write_dot
-from pfn.automata.notebook import machine_html
-from pfn.automata.sequences import FloatArray
+from pfn.automata.arrays import FloatArray, decode, encode, stacked_units, walk
+from pfn.automata.diagram import Diagram, diagram_html, make_diagram
+from pfn.automata.formats import graph_of, read_dot, read_graph, write_dot
 
 
 @dataclass(frozen=True, init=False)
@@ -72,7 +69,7 @@ class StateMachine:
         Node attributes `off`, `start`, `end` that are True give the roles, unless the arguments do. Keys of a
         MultiDiGraph label the transitions if they are strings. `machine.graph()` is read back unchanged.
         """
-        return cls._from_diagram(graphs.read_graph(digraph), off, start, end)
+        return cls._from_diagram(read_graph(digraph), off, start, end)
 
     @classmethod
     def from_dot(
@@ -89,6 +86,7 @@ class StateMachine:
     def _from_diagram(
         cls, drawn: Diagram, off: str | None, start: str | Iterable[str], end: str | None
     ) -> StateMachine:
+        """The machine of a diagram, with other roles where they are given."""
         return cls(
             drawn.names,
             drawn.transitions,
@@ -119,7 +117,7 @@ class StateMachine:
 
     def graph(self) -> nx.MultiDiGraph:
         """The diagram to draw: nodes with `label`, `off`, `start`, `end`; edges with `label` and `column`."""
-        return graphs.graph_of(self._diagram())
+        return graph_of(self._diagram())
 
     def dot(self) -> str:
         """The diagram as Graphviz DOT, which `from_dot` reads back unchanged."""
@@ -133,7 +131,7 @@ class StateMachine:
         >>> StateMachine(["a", "b"], [("a", "b"), ("b", "a")]).sample(4, seed=0, initial="a")
         ['a', 'b', 'a', 'b']
         """
-        return sequences.walk(self._diagram(), length, np.random.default_rng(seed), initial)
+        return walk(self._diagram(), length, np.random.default_rng(seed), initial)
 
     def encode(self, sequence: Iterable[str | None], magnitude: float = 1.0) -> FloatArray:
         """The sequence as an array (states, time): `"?"` or None is hidden (NaN), the off state is zeros.
@@ -144,7 +142,7 @@ class StateMachine:
         array([[0.5, nan, 0. ],
                [0. , nan, 0.5]])
         """
-        return sequences.encode(self._diagram(), sequence, magnitude)
+        return encode(self._diagram(), sequence, magnitude)
 
     def decode(self, values: npt.ArrayLike, threshold: float = 0.01) -> list[list[tuple[str, float]]]:
         """The states of each column of an array (states, time) with magnitudes, largest first; none: off.
@@ -154,10 +152,10 @@ class StateMachine:
         >>> StateMachine(["a", "b"], [("a", "b")]).decode([[0.2, 0.0], [0.5, 0.0]])
         [[('b', 0.5), ('a', 0.2)], []]
         """
-        return sequences.decode(self.states, values, threshold)
+        return decode(self.states, values, threshold)
 
     def _repr_html_(self) -> str:
-        return machine_html(self._diagram())
+        return diagram_html(self._diagram(), "StateMachine")
 
     def _diagram(self) -> Diagram:
         return Diagram(self.states, self.transitions, self.transition_labels, self.off, self.start, self.end)

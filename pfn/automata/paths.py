@@ -1,4 +1,4 @@
-"""Paths out of arrays: a superposition of walks through a machine, taken apart into the single walks."""
+"""Paths out of arrays: the single walks of a superposition of walks through a machine."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,16 +9,16 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from pfn.automata.arrays import FloatArray, checked_values
 from pfn.automata.machine import StateMachine
-from pfn.automata.sequences import FloatArray, checked_values
 from pfn.errors import OptionError
 
+# A time slice, and the number of the state that the flow passes there.
 Node: TypeAlias = tuple[int, int]
-"""A time slice, and what the flow passes there."""
 
 
 class Edge(NamedTuple):
-    """A flow from one time slice to the next; None is the off state, from which paths come and to which they go."""
+    """A flow from one time slice to the next; None is the off state, where paths begin and end."""
 
     source: Node | None
     target: Node | None
@@ -26,12 +26,12 @@ class Edge(NamedTuple):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Its ends without the off state: two, or one of a path's first and last edge."""
+        """The ends without the off state: two, or one for the first and last edge of a path."""
         return tuple(node for node in (self.source, self.target) if node is not None)
 
     @property
     def time(self) -> int:
-        """The slice before it."""
+        """The time slice of the source."""
         return self.nodes[0][0] - (self.source is None)
 
 
@@ -44,7 +44,7 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class StatePath:
-    """A walk through a machine: its first slice, its states, and the magnitude that it has all along."""
+    """A walk through a machine: its first slice, its states, and its constant magnitude."""
 
     start: int
     states: tuple[str, ...]
@@ -57,13 +57,23 @@ class StatePath:
 
 
 def paths_from(machine: StateMachine, transitions: npt.ArrayLike, *, threshold: float = 0.01) -> list[StatePath]:
-    """The single walks, each of constant magnitude, whose sum has these transition activations.
+    """The single walks, each of constant magnitude, whose sum has the given transition activations.
 
-    `transitions` is (transitions, slices − 1), as h in a network `[x[t]; x[t+1]] = W h[t]`. A walk begins in
-    the first slice or out of the off state, and ends in the last slice or in the off state. Values and
-    magnitudes up to `threshold` count as nothing. Where walks meet and part again, their magnitudes tell who
-    went where; walks that are equally strong there, or that do the same all along, cannot be told apart.
+    A walk begins in the first slice or out of the off state, and ends in the last slice or in the off state. Where
+    walks meet and part again, their magnitudes tell them apart; walks of one magnitude there, or that do the same all
+    along, cannot be told apart.
 
+    Parameters
+    ----------
+    machine
+        The machine.
+    transitions
+        Activations (transitions, slices − 1), as h in a network `[x[t]; x[t+1]] = W h[t]`.
+    threshold
+        Largest value and magnitude that counts as nothing.
+
+    Examples
+    --------
     >>> machine = StateMachine(["a", "b"], [("a", "b"), ("b", "a"), ("off", "a"), ("b", "off")], off="off")
     >>> paths_from(machine, [[0.5, 0.2], [0, 0.5], [0.2, 0], [0, 0]])
     [StatePath(start=0, states=('a', 'b', 'a'), magnitude=0.5), StatePath(start=1, states=('a', 'b'), magnitude=0.2)]
@@ -74,13 +84,8 @@ def paths_from(machine: StateMachine, transitions: npt.ArrayLike, *, threshold: 
             "weakest walk's magnitude."
         )
     values = checked_values("paths_from", transitions, len(machine.transitions))
-    found = courses(_edges(machine, values), threshold)
-    walks = [StatePath(c.nodes[0][0], tuple(machine.states[row] for _, row in c.nodes), c.magnitude) for c in found]
-    return sorted(walks, key=lambda path: (path.start, path.states))
 
-
-def _edges(machine: StateMachine, values: FloatArray) -> list[Edge]:
-    """The active transitions, and what comes into the first slice and goes out of the last."""
+    # The active transitions, and the flow into the first slice and out of the last.
     rows = {name: row for row, name in enumerate(machine.states)}
     last = values.shape[1] - 1
     flow: Counter[tuple[Node | None, Node | None]] = Counter()  # parallel transitions add up
@@ -93,7 +98,11 @@ def _edges(machine: StateMachine, values: FloatArray) -> list[Edge]:
             flow[None, source] += values[number, time]
         if target is not None and time == last:
             flow[target, None] += values[number, time]
-    return [Edge(source, target, float(value)) for (source, target), value in flow.items()]
+    edges = [Edge(source, target, float(value)) for (source, target), value in flow.items()]
+
+    found = courses(edges, threshold)
+    walks = [StatePath(c.nodes[0][0], tuple(machine.states[row] for _, row in c.nodes), c.magnitude) for c in found]
+    return sorted(walks, key=lambda path: (path.start, path.states))
 
 
 def courses(edges: Iterable[Edge], threshold: float) -> list[Course]:
@@ -101,26 +110,20 @@ def courses(edges: Iterable[Edge], threshold: float) -> list[Course]:
 
     The widest path is taken out first, again and again: of two that cross, it is the one whose ends match.
     """
-    found: list[Course] = []
-    for component in _components([edge for edge in edges if edge.value > threshold]):
-        found += _refitted(component, _peeled(component, threshold), threshold)
-    return found
-
-
-def _components(edges: list[Edge]) -> list[list[Edge]]:
-    """Groups of edges that share no node with each other, each in the order of time."""
+    active = [edge for edge in edges if edge.value > threshold]
     graph = nx.Graph()
-    for edge in edges:
+    for edge in active:
         nx.add_path(graph, edge.nodes)
-    groups: list[list[Edge]] = [[] for _ in nx.connected_components(graph)]
-    numbers = {node: number for number, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
-    for edge in sorted(edges, key=lambda edge: edge.time):
+    components = list(nx.connected_components(graph))
+    numbers = {node: number for number, nodes in enumerate(components) for node in nodes}
+    groups: list[list[Edge]] = [[] for _ in components]
+    for edge in sorted(active, key=lambda edge: edge.time):
         groups[numbers[edge.nodes[0]]].append(edge)
-    return groups
+    return [course for group in groups for course in _refitted(group, _peeled(group, threshold), threshold)]
 
 
 def _peeled(edges: list[Edge], threshold: float) -> list[tuple[list[int], float]]:
-    """Paths, as numbers of edges, with magnitudes: the widest is taken out, as long as there is one."""
+    """Paths, as numbers of edges, with magnitudes: the widest is taken out while there is one above the threshold."""
     left = np.array([edge.value for edge in edges])
     found = []
     while (width := _widest(edges, left)) > threshold:
@@ -146,7 +149,7 @@ def _widest(edges: list[Edge], left: FloatArray) -> float:
 
 
 def _closest(edges: list[Edge], left: FloatArray, width: float, threshold: float) -> list[int]:
-    """Of the paths that are about so wide, the one with the least on its edges that is not its own."""
+    """Of the paths of about that width, the one whose edges carry the least beside it."""
     arriving: dict[Node | None, tuple[float, int]] = {None: (0.0, -1)}  # by node: excess so far, edge that came
     best = (np.inf, -1)
     for number in np.flatnonzero(left > width - threshold).tolist():
@@ -165,7 +168,7 @@ def _closest(edges: list[Edge], left: FloatArray, width: float, threshold: float
 
 
 def _refitted(edges: list[Edge], found: list[tuple[list[int], float]], threshold: float) -> Iterator[Course]:
-    """The paths with magnitudes that hold on most of their edges: the median of what other paths leave there."""
+    """The paths with magnitudes that fit most of their edges: corrected by the median of what all paths leave there."""
     left = np.array([edge.value for edge in edges])
     for path, magnitude in found:
         left[path] -= magnitude

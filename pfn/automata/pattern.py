@@ -1,4 +1,4 @@
-"""The syntax of regular expressions: a pattern to a tree of letters, sequences, choices and repeats."""
+"""Syntax of regular expressions: from a pattern to a tree of letters, concatenations, alternations and repeats."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from pfn.errors import DeclarationError
 
+# Groups inside groups: beyond that Python's own stack would be the limit.
 DEEPEST = 100
-"""Groups inside groups; beyond that Python's own stack would be the limit."""
 
 _CONTROL_LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _SIMPLE_COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -23,14 +23,14 @@ class Letters:
 
 
 @dataclass(frozen=True)
-class Sequence:
-    """The parts one after the other."""
+class Concatenation:
+    """The parts, one after another."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Alternation:
     """One of the options."""
 
     options: tuple[Tree, ...]
@@ -45,7 +45,7 @@ class Repeat:
     most: int | None
 
 
-Tree: TypeAlias = Letters | Sequence | Choice | Repeat
+Tree: TypeAlias = Letters | Concatenation | Alternation | Repeat
 
 
 def parse(pattern: str, alphabet: Collection[str] | None = None) -> Tree:
@@ -62,7 +62,7 @@ def parse(pattern: str, alphabet: Collection[str] | None = None) -> Tree:
 
 
 def pattern_error(pattern: str, place: int, expected: str, remedy: str) -> DeclarationError:
-    """The error that shows the pattern with a caret under the place."""
+    """An error that shows the pattern with a caret under the place."""
     shown = "".join(letter if letter.isprintable() else "·" for letter in pattern)
     found = repr(pattern[place]) if place < len(pattern) else "the end of the pattern"
     return DeclarationError(
@@ -72,7 +72,7 @@ def pattern_error(pattern: str, place: int, expected: str, remedy: str) -> Decla
 
 
 class _Parser:
-    """Reads the pattern from left to right; `place` is the next character."""
+    """Recursive descent through a pattern; `place` is the next character."""
 
     def __init__(self, pattern: str, alphabet: Collection[str] | None) -> None:
         self.pattern = pattern
@@ -92,18 +92,21 @@ class _Parser:
         return found
 
     def choice(self, depth: int) -> Tree:
+        """Read alternatives: a|b."""
         options = [self.sequence(depth)]
         while self.take("|"):
             options.append(self.sequence(depth))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def sequence(self, depth: int) -> Tree:
+        """Read parts up to the next | or )."""
         parts = []
         while self.next not in ("", "|", ")"):
             parts.append(self.repeated(depth))
-        return Sequence(tuple(parts))
+        return Concatenation(tuple(parts))
 
     def repeated(self, depth: int) -> Tree:
+        """Read a part with its repetition, if it has one."""
         body = self.atom(depth)
         counts = self.counts()
         if counts is None:
@@ -116,6 +119,7 @@ class _Parser:
         return Repeat(body, *counts)
 
     def counts(self) -> tuple[int, int | None] | None:
+        """Read *, +, ? or counts in braces; None if there is none of them."""
         if self.next in _SIMPLE_COUNTS:
             self.place += 1
             return _SIMPLE_COUNTS[self.pattern[self.place - 1]]
@@ -128,6 +132,7 @@ class _Parser:
         return least, most
 
     def bounds(self) -> tuple[int, int | None]:
+        """Read the counts in braces, and the closing brace."""
         remedy = "Write {2}, {2,}, {,3} or {2,3}, or \\{ for the letter."
         least = self.number()
         most = least
@@ -140,12 +145,14 @@ class _Parser:
         return least or 0, most
 
     def number(self) -> int | None:
+        """Read digits, if there are any."""
         begin = self.place
         while self.next and self.next in "0123456789":
             self.place += 1
         return int(self.pattern[begin : self.place]) if self.place > begin else None
 
     def atom(self, depth: int) -> Tree:
+        """Read a group, a class, a dot or a letter."""
         begin = self.place
         if self.take("("):
             return self.group(begin, depth)
@@ -156,6 +163,7 @@ class _Parser:
         return Letters((self.known(self.letter(), begin),))
 
     def group(self, opening: int, depth: int) -> Tree:
+        """Read a group after its opening parenthesis."""
         if depth == DEEPEST:
             raise self.error(f"at most {DEEPEST} groups inside each other", "Write the pattern flatter.", opening)
         if self.next == "?" and not self.take("?:"):
@@ -166,6 +174,7 @@ class _Parser:
         return inside
 
     def letter(self) -> str:
+        """Read a letter outside of classes."""
         letter = self.next
         if letter in ("*", "+", "?", "{"):
             raise self.error(f"something to repeat before {letter!r}", f"Write \\{letter} for the letter.")
@@ -179,6 +188,7 @@ class _Parser:
         return self.escaped() if letter == "\\" else letter
 
     def escaped(self) -> str:
+        """Read the letter after a backslash."""
         letter = self.next
         if not letter or (letter.isalnum() and letter not in _CONTROL_LETTERS):
             raise self.error(
@@ -189,6 +199,7 @@ class _Parser:
         return _CONTROL_LETTERS.get(letter, letter)
 
     def letter_class(self, opening: int) -> tuple[str, ...]:
+        """Read a class after its opening bracket."""
         excluded = self.take("^")
         letters: dict[str, None] = {}
         while not self.take("]"):
@@ -199,6 +210,7 @@ class _Parser:
         return self.some(tuple(letter for letter in alphabet if letter not in letters), opening)
 
     def class_item(self, opening: int) -> tuple[str, ...]:
+        """Read a letter of a class, or a range of letters."""
         begin = self.place
         first = self.class_letter(opening)
         if self.next != "-" or self.pattern[self.place + 1 : self.place + 2] in ("]", ""):
@@ -215,6 +227,7 @@ class _Parser:
         return tuple(letter for letter in span if self.alphabet is None or letter in self.alphabet)
 
     def class_letter(self, opening: int) -> str:
+        """Read a letter inside a class."""
         if not self.next:
             raise self.error("']'", f"Close the class that begins at position {opening}.")
         letter = self.next
@@ -222,6 +235,7 @@ class _Parser:
         return self.escaped() if letter == "\\" else letter
 
     def some(self, letters: tuple[str, ...], opening: int) -> tuple[str, ...]:
+        """The letters of a class; refuse an empty class."""
         if not letters:
             raise self.error(
                 "a class with at least one letter of the alphabet",
@@ -231,6 +245,7 @@ class _Parser:
         return letters
 
     def known(self, letter: str, begin: int) -> str:
+        """The letter; refuse one that is not in the given alphabet."""
         if self.alphabet is not None and letter not in self.alphabet:
             raise self.error(
                 f"a letter of the given alphabet {''.join(self.alphabet)!r}",
@@ -240,6 +255,7 @@ class _Parser:
         return letter
 
     def given_alphabet(self, begin: int, what: str) -> tuple[str, ...]:
+        """The given alphabet; refuse a pattern that needs one and has none."""
         if self.alphabet is None:
             raise self.error(
                 f"a given alphabet for {what} to choose from",

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.program.program import Array, Labels, Op, Pattern, Program, TimeWindow, View
+from pfn.program.program import Array, IndexMap, Op, Pattern, Program, TimeWindow, View
 from pfn.updates import jax_gathers
 
 DeviceArray = jax.Array
@@ -101,36 +101,37 @@ class Pilot(Protocol):
 class Device:
     """What the programs of a run have in common on the device: constants and tables, each put there once."""
 
-    _constants: dict[int, tuple[Array, DeviceArray]] = field(default_factory=dict)
+    _constants: dict[Any, tuple[Array, DeviceArray]] = field(default_factory=dict)
     _tables: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def constant(self, array: Array) -> DeviceArray:
         """The values of a constant."""
-        if id(array) not in self._constants:
+        key = (array.given, array.shape) if array.given else id(array)  # programs have what is given each for itself
+        if key not in self._constants:
             # Kept beside its values: the identity of a dead array may be given to another one.
-            self._constants[id(array)] = array, jax.device_put(np.asarray(array.value).reshape(array.shape))
-        return self._constants[id(array)][1]
+            self._constants[key] = array, jax.device_put(np.asarray(array.value).reshape(array.shape))
+        return self._constants[key][1]
 
-    def table(self, data: Pattern | Labels | TimeWindow) -> Any:
+    def table(self, data: Pattern | IndexMap | TimeWindow) -> Any:
         """What operations need of data beside their operands, as arrays."""
         if id(data) not in self._tables:
             self._tables[id(data)] = data, jax.device_put(_table_of(data))
         return self._tables[id(data)][1]
 
 
-def _table_of(data: Pattern | Labels | TimeWindow) -> Any:
+def _table_of(data: Pattern | IndexMap | TimeWindow) -> Any:
     if isinstance(data, Pattern):
         return jax_gathers.make_pattern(
             sp.csr_array((np.ones(data.indices.size), data.indices, data.indptr), data.shape)
         )
-    if isinstance(data, Labels):
+    if isinstance(data, IndexMap):
         return data.labels.astype(np.int32)
     return data.rates, data.position.astype(np.int32)
 
 
-def _size_of(data: Pattern | Labels | TimeWindow) -> int | None:
+def _size_of(data: Pattern | IndexMap | TimeWindow) -> int | None:
     """What code is compiled for, of data that are arguments but for that."""
-    if isinstance(data, Labels):
+    if isinstance(data, IndexMap):
         return data.count
     return data.length if isinstance(data, TimeWindow) else None
 
@@ -144,7 +145,7 @@ class BoundProgram:
         arguments: list[Any] = []
 
         def without_numbers(op: Op) -> Op:
-            if not isinstance(op.data, Pattern | Labels | TimeWindow):
+            if not isinstance(op.data, Pattern | IndexMap | TimeWindow):
                 return op
             if id(op.data) not in tables:
                 tables[id(op.data)] = Table(len(arguments), _size_of(op.data))

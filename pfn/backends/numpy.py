@@ -1,15 +1,15 @@
 """The NumPy backend: every operation of a program becomes calls that are bound to their views once."""
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from pfn.program.passes.expand import parts_of_overlay
-from pfn.program.program import Array, Labels, Op, Pattern, Program, TimeWindow, View
+from pfn.program.program import Array, IndexMap, Op, Pattern, Program, TimeWindow, View
 from pfn.updates.windows import WindowSums
 
 try:
@@ -51,17 +51,36 @@ def aligned(count: int, dtype: np.dtype[Any]) -> np.ndarray:
     return raw[skip : skip + count * dtype.itemsize].view(dtype)
 
 
-class Memory:
-    """The flat memory of arrays, shared by the programs of a run: what is state in one is state in all."""
+class Threads(Protocol):
+    """Threads that share the work of large operations."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
+    def for_product(self, multiplications: int) -> int:
+        """Number of threads among which to share a product of this number of multiplications."""
+
+    def for_pass(self, entries: int) -> int:
+        """Number of threads among which to share a pass over this number of entries."""
+
+    def each(self, work: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
+        """The work done for every share, all at the same time."""
+
+    def dot(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        """The product a b of two matrices, shared where it is large."""
+
+
+class RunMemory:
+    """The flat memory of arrays, shared by the programs of a run: what is state in one is state in all.
+
+    `threads` share the work of large operations; None: the calling one does everything.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], threads: Threads | None = None) -> None:
+        self.dtype, self.threads = dtype, threads
         self._shared: dict[str, np.ndarray] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._constants: dict[object, tuple[np.ndarray, Any]] = {}
         self._arena = aligned(0, dtype)
 
     def arena(self, size: int) -> np.ndarray:
-        """Memory for what does not outlive a sweep: all programs use the same, one at a time."""
+        """RunMemory for what does not outlive a sweep: all programs use the same, one at a time."""
         if size > self._arena.size:
             self._arena = aligned(size, self.dtype)
         return self._arena
@@ -69,10 +88,12 @@ class Memory:
     def of(self, name: str, array: Array) -> np.ndarray:
         """The memory of a constant, a state, an input or a result."""
         if array.kind == "constant":
-            if id(array) not in self._constants:
-                # Kept beside the flat view: the identity of a dead array may be given to another one.
-                self._constants[id(array)] = np.ascontiguousarray(array.value).reshape(-1)
-            return self._constants[id(array)]
+            # What is given has the same values in all programs of a run; the identity of a value may be used again only
+            # when it is gone, and it is kept here.
+            key = array.given or id(array.value)
+            if key not in self._constants:
+                self._constants[key] = np.ascontiguousarray(array.value).reshape(-1), array.value
+            return self._constants[key][0]
         if name not in self._shared:
             self._shared[name] = aligned(array.size, self.dtype)
             if array.value is not None:
@@ -96,14 +117,15 @@ class Memory:
 class BoundProgram:
     """A program whose operations are calls without arguments."""
 
-    def __init__(self, program: Program, memory: Memory) -> None:
+    def __init__(self, program: Program, memory: RunMemory) -> None:
         self.program, self._memory = program, memory
         self._own: MutableMapping[str, np.ndarray] = {}
         for name, array in program.arrays.items():
             if array.kind != "temp":
                 memory.of(name, array)
-        for call in self._calls(program.once):
-            call()
+        with np.errstate(all="ignore"):  # who runs sweeps looks for overflow in the errors
+            for call in self._calls(program.once):
+                call()
         self.enter, self.body = self._calls(program.enter), self._calls(program.body)
         self.measure, self.errors = self._calls(program.measure), self._calls(program.errors)
         # The state lives in memory now: what it started with is not kept a second time.
@@ -134,8 +156,34 @@ class BoundProgram:
             return self._calls(parts_of_overlay(op))
         if op.do not in BINDERS:
             raise NotImplementedError(f"the NumPy backend does not know the operation {op.do!r}.")
+        out = self.view(op.out)
         ins: list[Any] = [self.view(i) if isinstance(i, View) else i for i in op.ins]
-        return BINDERS[op.do](op, self.view(op.out), *ins)
+        threads = self._memory.threads
+        if threads is None:
+            return BINDERS[op.do](op, out, *ins)
+        if op.do == "dot" and out.ndim == 2 and out.flags.c_contiguous:
+            return [partial(threads.dot, ins[0], ins[1], out)]
+        if op.do in UFUNCS and threads.for_pass(out.size) > 1:
+            return [partial(threads.each, _perform, _shares(op, out, ins, threads.for_pass(out.size)))]
+        return BINDERS[op.do](op, out, *ins)
+
+
+def _perform(calls: list[Call]) -> None:
+    for call in calls:
+        call()
+
+
+def _shares(op: Op, out: np.ndarray, ins: list[Any], count: int) -> list[list[Call]]:
+    """The calls of an operation entry by entry, by threads: each has some rows, or some entries of a vector."""
+    step = -(-out.shape[0] // count)
+    found = []
+    for start in range(0, out.shape[0], step):
+        rows = slice(start, start + step)
+        # An operand of one row, or a number, is the same for all rows of the result.
+        along = [isinstance(i, np.ndarray) and i.ndim == out.ndim and i.shape[0] == out.shape[0] for i in ins]
+        parts = [i[rows] if cut else i for i, cut in zip(ins, along, strict=True)]
+        found.append(_ufunc(op, out[rows], *parts))
+    return found
 
 
 def _ufunc(op: Op, out: np.ndarray, *ins: Any) -> list[Call]:
@@ -192,16 +240,17 @@ def _sparse_dot(op: Op, out: np.ndarray, entries: np.ndarray, dense: np.ndarray)
     return [*calls, partial(csr_matvecs, *pattern.shape, dense.shape[1], *flat)]
 
 
-# Entries of a product that are computed at a time: their rows and columns are gathered into two such arrays.
-SAMPLED_ENTRIES = 1 << 20
+# Numbers gathered at a time, for rows and for columns of some entries of a product: fewer cost calls, more the cache.
+SAMPLED_NUMBERS = 1 << 17
 
 
 def _sampled_dot(op: Op, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[Call]:
     """Entries of the product a b at the places of a pattern."""
-    rows, columns, turned = op.data.rows, op.data.indices, b.T
-    chunk = max(1, SAMPLED_ENTRIES // max(a.shape[1], 1))
+    rows, columns, turned = op.data.rows, op.data.indices, np.empty(b.shape[::-1], b.dtype)
+    chunk = max(1, SAMPLED_NUMBERS // max(a.shape[1], 1))
 
     def work() -> None:
+        np.copyto(turned, b.T)  # its rows are gathered: they must lie in one piece
         for start in range(0, rows.size, chunk):
             part = slice(start, start + chunk)
             np.einsum("et,et->e", a[rows[part]], turned[columns[part]], out=out[part])
@@ -215,7 +264,7 @@ def _take(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
 
 def _label_sums(op: Op, out: np.ndarray, x: np.ndarray) -> list[Call]:
     """Sums of the entries with each label, added up in double precision."""
-    labels: Labels = op.data
+    labels: IndexMap = op.data
     return [lambda: np.copyto(out, np.bincount(labels.labels, weights=x, minlength=labels.count), casting="same_kind")]
 
 

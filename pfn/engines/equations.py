@@ -73,12 +73,9 @@ class Equation:
 
     def _place_in_time(self, layout: Layout, problem: Problem) -> None:
         """The columns that do not count, and how often the others do."""
-        counts = np.ones(self.columns) if layout.single else layout.live(self.declared).astype(float)
-        self.dead = np.flatnonzero(counts == 0) if not counts.all() else None
-        for sequence, weights in enumerate(problem.weights.get(self.name, ())):
-            start = int(layout.starts[sequence])
-            counts[start : start + weights.size] *= weights
-        self.counted = float(counts.sum())
+        dead = np.flatnonzero(layout.counts(self.declared) == 0)
+        self.dead = dead if dead.size else None
+        counts = layout.counts(self.declared, problem.weights.get(self.name, ()))
         self.counts = counts.astype(problem.dtype)
         self.weights = None if (counts == 1).all() else self.counts
 

@@ -1,5 +1,6 @@
 """The errors of all equations after a sweep, taken together where they are small and in blocks where not."""
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -77,7 +78,16 @@ class _Group:
 class ErrorMeter:
     """Measures all equations of a run; their reconstructions lie one after the other, in order, in `flat`."""
 
-    def __init__(self, equations: dict[str, Equation], flat: np.ndarray, problem: Problem, threads: Threads) -> None:
+    def __init__(
+        self,
+        equations: dict[str, Equation],
+        flat: np.ndarray,
+        problem: Problem,
+        *,
+        entries: Mapping[str, float],
+        threads: Threads,
+    ) -> None:
+        self.entries = entries  # by equation, how many of its child matrix count
         self._equations = equations
         self._flat = flat
         self._threads = threads
@@ -135,9 +145,7 @@ class ErrorMeter:
         for equation in self._sparse:
             squared[equation.name], part = equation.errors()
             divergence += part
-        entries = {name: e.counted * e.declared.rows for name, e in self._equations.items()}
-        rmse = {name: (total / entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
-        return Errors(rmse, divergence, sum(squared.values()))
+        return Errors.of(squared, self.entries, divergence)
 
     def _measured(self) -> list[tuple[_Group, list[float], float]]:
         """The groups, each with its squares and its divergence, in their order however they are shared."""

@@ -1,6 +1,6 @@
 """Observations at work: variables observed throughout, used where they lie, and those observed in part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,15 @@ import scipy.sparse as sp
 
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Problem, dense, has_hidden
+from pfn.errors import OptionError
+from pfn.program import store
 
-# Sparse observations of up to so many entries are made dense: then the formulas hold to the last digit, while
-# equations with sparse children leave ε out where X is zero.
-DENSE_ENTRIES = 1 << 22
+# Sparse observations of more entries stay sparse where they can: one number for all engines.
+DENSE_ENTRIES = store.DENSE_ENTRIES
+
+# Where they cannot stay sparse they are made dense up to so many entries, 128 MB, of which a run has a few copies.
+# Beyond that it is the user who says whether there is memory for it.
+MOST_DENSE = 1 << 24
 
 
 def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
@@ -21,9 +26,13 @@ def fixed_variables(problem: Problem, layout: Layout) -> dict[str, Any]:
         if name in problem.released or any(has_hidden(array) for array in arrays):
             continue
         large = arrays[0].shape[0] * layout.width(name) > DENSE_ENTRIES
-        if large and all(map(sp.issparse, arrays)) and _may_stay_sparse(name, problem):
-            fixed[name] = _side_by_side(name, arrays, problem, layout)
-        elif layout.single and arrays[0].shape[1] == layout.width(name):
+        if large and any(map(sp.issparse, arrays)):
+            reason = why_dense(name, problem)
+            if reason is None:
+                fixed[name] = _side_by_side(name, arrays, problem, layout)
+                continue
+            refuse_dense(name, arrays, reason)
+        if layout.single and arrays[0].shape[1] == layout.width(name):
             fixed[name] = np.ascontiguousarray(dense(arrays[0]), problem.dtype)
         elif not layout.single:
             fixed[name] = np.zeros((arrays[0].shape[0], layout.width(name)), problem.dtype)
@@ -43,17 +52,51 @@ def _side_by_side(name: str, arrays: Sequence[Any], problem: Problem, layout: La
     return sp.csc_array(sp.hstack(pieces), dtype=problem.dtype)
 
 
-def _may_stay_sparse(name: str, problem: Problem) -> bool:
-    """Whether the variable is alone in its equations and they have Kullback-Leibler updates."""
+def refuse_dense(name: str, arrays: Sequence[Any], reason: str) -> None:
+    """Refuse large sparse observations that would be made dense, and say why they would."""
+    shapes = [array.shape for array in arrays if sp.issparse(array)]
+    entries = sum(rows * columns for rows, columns in shapes)
+    if entries > MOST_DENSE:
+        rows, columns = shapes[0]
+        several = f", the first of {len(shapes)} sequences," if len(shapes) > 1 else ""
+        raise OptionError(
+            f"{name}: the sparse matrix of {rows:,} × {columns:,}{several} would be made dense ({reason}), "
+            f"{8 * entries / 1e9:.3g} GB; that is done up to {8 * MOST_DENSE / 1e6:.0f} MB. Sparse observations stay "
+            "sparse in Propagate and Substitute with divergence='kl', alone in equations without lags and with dense "
+            "matrices. If there is memory for it, give a dense array: matrix.toarray()."
+        )
+
+
+def refuse_dense_start(observed: Mapping[str, Sequence[Any]], released: Collection[str]) -> None:
+    """Refuse large sparse observations of variables that also need values of their own."""
+    for name, arrays in observed.items():
+        if name in released:
+            refuse_dense(name, arrays, f"its observations are released, so {name} takes values of its own")
+        elif any(map(has_hidden, arrays)):
+            refuse_dense(name, arrays, f"{name} is hidden in part in other sequences")
+
+
+def why_dense(name: str, problem: Problem) -> str | None:
+    """Why observations cannot stay sparse: the variable must be alone in its equations, with Kullback-Leibler updates.
+
+    None where they can.
+    """
+    if any(not sp.issparse(array) for array in problem.observed[name]):
+        return "it is dense in other sequences"
     for equation in problem.schedule.network.factorizations:
         names = {role: [p.variable.name for p in getattr(equation, role)] for role in ("children", "parents")}
         lags = [p.lag for p in (*equation.children, *equation.parents) if p.variable.name == name]
-        alone = all(name not in pieces or len(pieces) == 1 for pieces in names.values())
-        seen_through = any(term.window for term in equation.terms if term.slice.variable.name == name)
-        sparse_map = lags and any(sp.issparse(problem.start[p.name]) for p in equation.parameters)
-        if not alone or any(lags) or sparse_map or seen_through:
-            return False
-    return problem.divergence.unit_denominator
+        if any(name in pieces and len(pieces) > 1 for pieces in names.values()):
+            return f"{equation.name} has several children or parents beside it"
+        if any(lags):
+            return f"{equation.name} has it with a lag"
+        if lags and any(sp.issparse(problem.start[p.name]) for p in equation.parameters):
+            return f"the matrix of {equation.name} is sparse, too"
+        if any(term.window for term in equation.terms if term.slice.variable.name == name):
+            return f"{equation.name} sees it through a decay"
+        if name in names["parents"] and equation.name in problem.smoothed:
+            return f"sparseness smooths it in {equation.name}"
+    return None if problem.divergence.unit_denominator else "the divergence is not that of Kullback and Leibler"
 
 
 class Held:

@@ -42,7 +42,7 @@ class Data(NamedTuple):
     observed: Mapping[str, Observed]
     columns: Mapping[str, Columns]
     position: Any  # of every slot in its own sequence
-    entries: Any  # by equation: how many entries of its child matrix count, at least one
+    entries: Any  # by equation: how many entries of its child matrix count
     parent_counts: Mapping[str, Counts]
     child_counts: Mapping[str, Counts]
     known: Mapping[str, Any]  # dense matrices, or the stored entries of sparse ones
@@ -55,14 +55,13 @@ class Data(NamedTuple):
 def make_data(plan: Plan, problem: Problem, layout: Layout, fixed: Mapping[str, Any], start: Mapping[str, Any]) -> Data:
     """The numbers of a problem on a padded layout; `start` are the values that change."""
     learned = {p.name: p for p in problem.schedule.network.parameters if p.name in problem.learned}
-    counted = [e.rows * float(_counts(e, problem, layout).sum()) for e in layout.network.factorizations]
     blocks = [block for equation in plan.equations for block in equation.blocks]
     return Data(
         fixed=fixed,
         observed=_observed(problem, layout, {name: start[name] for name in plan.changing}),
         columns={e.name: _columns(e, problem, layout) for e in plan.equations},
         position=positions(layout, plan.width),
-        entries=np.array([count or 1.0 for count in counted]),
+        entries=np.zeros(len(plan.names)),  # taken by the run, which takes them anew when a variable is released
         parent_counts=_copies("parents", plan, problem, layout),
         child_counts=_copies("children", plan, problem, layout),
         known=_known(blocks, plan, problem),
@@ -97,26 +96,18 @@ def _observed(problem: Problem, layout: Layout, values: Mapping[str, np.ndarray]
     return found
 
 
-def _live(equation: Factorization, layout: Layout, lag: int = 0) -> np.ndarray:
-    """Where the equation holds and a parent at this lag exists, in all slots."""
-    live = layout.live(equation, lag).astype(float)
-    return np.pad(live, (0, layout.width(equation.parents[0].variable.name) - live.size))
-
-
-def _counts(equation: Factorization, problem: Problem, layout: Layout) -> np.ndarray:
-    """How often every column of the equation counts."""
-    counts = _live(equation, layout)
-    for sequence, weights in enumerate(problem.weights.get(equation.name, ())):
-        start = int(layout.starts[sequence])
-        counts[start : start + weights.size] *= weights
-    return counts
+def _widened(slots: np.ndarray, equation: Factorization, layout: Layout) -> np.ndarray:
+    """Numbers for the slots of an equation, and zeros up to the width of all arrays."""
+    numbers = slots.astype(float)
+    return np.pad(numbers, (0, layout.width(equation.parents[0].variable.name) - numbers.size))
 
 
 def _columns(equation: Equation, problem: Problem, layout: Layout) -> Columns:
     declared = [e for name in equation.names for e in layout.network.factorizations if e.name == name]
-    live = np.array([_live(e, layout) for e in declared], problem.dtype)
-    counts = np.array([_counts(e, problem, layout) for e in declared], problem.dtype)
-    exists = np.array([_live(e, layout, parent.lag) > 0 for e in declared for parent in e.parents])
+    weights = problem.weights
+    live = np.array([_widened(layout.live(e), e, layout) for e in declared], problem.dtype)
+    counts = np.array([_widened(layout.counts(e, weights.get(e.name, ())), e, layout) for e in declared], problem.dtype)
+    exists = np.array([_widened(layout.live(e, p.lag), e, layout) > 0 for e in declared for p in e.parents])
     if len(declared) == 1:
         return Columns(live[0], counts[0], tuple(exists))
     sizes = [parent.variable.size for parent in equation.parents]

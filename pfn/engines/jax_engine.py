@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines.counted import counted_entries, filled_in
 from pfn.engines.fixed import fixed_variables
 from pfn.engines.jax_data import Data, level_counts, make_data, start_values
 from pfn.engines.jax_devices import Devices, check_devices, has_accelerator, numbers
@@ -16,7 +17,7 @@ from pfn.engines.jax_plan import make_plan
 from pfn.engines.layout import Layout
 from pfn.engines.problem import Errors, Problem, Statistics
 from pfn.engines.slots import load, save, values_by_sequence
-from pfn.engines.stretch import MOST_SWEEPS, STALL_SWEEPS, Stretch, pace_after
+from pfn.engines.stretch import MOST_SWEEPS, Stretch, pace_after
 from pfn.errors import OptionError
 from pfn.updates.momentum import FLOOR
 from pfn.updates.padding import padded
@@ -55,7 +56,19 @@ class JaxRun:
             placed = self._devices.put(data._asdict() | {"movable": {}}, _BY_COLUMNS)
             self._data: Data | None = Data(**placed | {"movable": self._devices.put(data.movable, changing)})
             self._state = State(self._devices.put(start, changing), self._devices.put(before, changing))
+        self._released: set[str] = set()  # until now
+        self._count_entries()
         self._pace, self._spares = FIRST_SWEEPS, False
+
+    def _count_entries(self) -> None:
+        """The number of entries that errors are the mean over: another one once a variable is released."""
+        observed = self._problem.observed
+        filled = filled_in(self._layout, observed, self._plan.changing, self._released)
+        self.entries = counted_entries(self._layout, filled, self._problem.weights)
+        each = np.array([self.entries[name] for name in self._plan.names])
+        assert self._data is not None  # the run is not closed
+        with numbers(self._problem.precision):
+            self._data = self._data._replace(**self._devices.put({"entries": each}, ()))
 
     @property
     def pace(self) -> int:
@@ -88,9 +101,6 @@ class JaxRun:
         return Errors(dict(zip(self._plan.names, row[:-2], strict=True)), row[-2], row[-1])
 
     def _control(self, stretch: Stretch) -> Control:
-        past = np.full(STALL_SWEEPS, np.nan)
-        recent = stretch.past[-STALL_SWEEPS:]
-        past[STALL_SWEEPS - len(recent) :] = recent
         sparseness = np.zeros((MOST_SWEEPS, len(self._plan.smoothed)), self._problem.dtype)
         changed = np.zeros(MOST_SWEEPS, bool)
         if self._plan.smoothed:
@@ -102,13 +112,10 @@ class JaxRun:
             first=np.int32(stretch.first),
             count=np.int32(stretch.count),
             steps=np.int64(stretch.steps),
-            past=past,
             lowest=np.float64(stretch.lowest),
             sparseness=sparseness,
             changed=changed,
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
-            stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
-            stall_from=np.int32(stretch.stall_from),
             measure=np.int32(stretch.measure),
         )
 
@@ -125,6 +132,8 @@ class JaxRun:
         """From now on the variable is hidden."""
         if name in self._holding:
             self._holding = self._holding | {name: np.False_}
+            self._released.add(name)
+            self._count_entries()
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now."""
@@ -182,8 +191,7 @@ class JaxRun:
 
 def _unasked(stretch: Stretch) -> int:
     """After how many sweeps the criteria to stop are looked at."""
-    endless = stretch.tolerance is None and stretch.stall is None
-    return SWEEPS_UNASKED if endless and has_accelerator() else 1
+    return SWEEPS_UNASKED if stretch.tolerance is None and has_accelerator() else 1
 
 
 def _refuse_sparse(problem: Problem, fixed: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ from pfn.engines.jax_learning import statistics as learning_statistics
 from pfn.engines.jax_plan import MERGED_ENTRIES, Equation, Level, Plan, stacked
 from pfn.engines.jax_sweep import Sweep
 from pfn.engines.means import Counts
-from pfn.engines.stretch import STALL_SWEEPS, stalled
 from pfn.updates.momentum import steps_after, strength
 
 # The squared error of a sweep after which none was measured.
@@ -38,12 +37,9 @@ class Control(NamedTuple):
     count: Any
     steps: Any
     lowest: Any
-    past: Any  # the divergence after each of the last STALL_SWEEPS sweeps, NaN where there was none
     sparseness: Any  # by sweep and smoothed equation
     changed: Any  # by sweep, whether it is another than in the sweep before
     tolerance: Any
-    stall: Any
-    stall_from: Any
     measure: Any
 
 
@@ -183,12 +179,10 @@ def _has_changing_child(equation: Equation, plan: Plan) -> bool:
 
 
 def _met(control: Control, done: Array, errors: Array) -> Array:
-    """Whether the run ends after this sweep, by the errors found; NaN too: it will be refused."""
-    largest, now = jnp.max(errors[done, :-2]), errors[done, -2]
-    earlier = jnp.where(done < STALL_SWEEPS, control.past[done], errors[done - STALL_SWEEPS, -2])
-    settled = control.first + done + 1 >= control.stall_from
-    stands = settled & stalled(control.stall, earlier, now)
-    met: Array = (largest < control.tolerance) | stands | ~jnp.isfinite(largest)
+    """Whether the run ends after this sweep, by the errors found; infinite ones too: they will be refused."""
+    rmse = errors[done, :-2]
+    largest = jnp.max(jnp.where(jnp.isnan(rmse), 0, rmse))  # NaN where no entry of an equation counts
+    met: Array = (largest < control.tolerance) | ~jnp.isfinite(largest)
     return met
 
 

@@ -170,7 +170,10 @@ class Sweep:
         totals = _added(squares + divergences)
         each = totals[np.array([names.index(name) for name in self._plan.names])]
         total = jnp.stack([jnp.sum(totals[len(names) :]), jnp.sum(each)])
-        return jnp.concatenate([jnp.sqrt(each / self._data.entries), total])
+        entries = self._data.entries
+        means = jnp.where(entries > 0, each / entries, jnp.nan)
+        rmse = jnp.where(jnp.isfinite(each), jnp.sqrt(means), jnp.inf)
+        return jnp.concatenate([rmse, total])
 
 
 def _after_learning(turn: Turn, level: Level) -> Turn:

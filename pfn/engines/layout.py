@@ -93,6 +93,14 @@ class Layout:
         alive: np.ndarray = np.cumsum(change)[:count] > 0
         return alive
 
+    def counts(self, equation: Factorization, weights: Sequence[np.ndarray] = ()) -> np.ndarray:
+        """How often every slot of the equation counts: where it holds as its weights say, by sequence; elsewhere 0."""
+        counts = np.ones(self.count(equation)) if self.single else self.live(equation).astype(float)
+        for sequence, given in enumerate(weights):
+            start = int(self.starts[sequence])
+            counts[start : start + given.size] *= given
+        return counts
+
     def touches(self, equation: Factorization, piece: Slice) -> np.ndarray:
         """Which slots of the slice's variable the equation touches through it, as a boolean per slot."""
         touched = np.zeros(self.width(piece.variable.name), dtype=bool)

@@ -1,4 +1,4 @@
-"""What becomes of the copies of a variable (DESIGN, section 4), column by column.
+"""Means of the copies of a variable, column by column.
 
 All copies of a parent start from its value, so it is multiplied by a factor: with "pooled" by that of all copies
 together, the sum of their numerators by the sum of their denominators. With "updated" by the mean of the factors of

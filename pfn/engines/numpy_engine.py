@@ -8,6 +8,7 @@ import numpy as np
 
 from pfn.compiler import Step
 from pfn.engines.batches import Batch, plan_batches
+from pfn.engines.counted import counted_entries, filled_in
 from pfn.engines.equations import Equation
 from pfn.engines.errors import ErrorMeter
 from pfn.engines.fixed import Held, fixed_variables, held_variables
@@ -35,6 +36,7 @@ class NumpyRun:
         self._threads = Threads(product_sizes(self._network, self._layout))
         self._units = make_units(problem)
         self._fixed = fixed_variables(problem, self._layout)
+        self._released: set[str] = set()  # until now
         self._batches = plan_batches(problem, self._layout, self._fixed)
         self._allocate()
         self._fill()
@@ -75,7 +77,18 @@ class NumpyRun:
         ordered = dict.fromkeys([*together, *self._network.factorizations])
         kit = Kit(self._problem, self._layout, self._arrays, self._units, self._threads)
         self._equations, self._flat = kit.make_equations(ordered)
-        self._meter = ErrorMeter(self._equations, self._flat, self._problem, self._threads)
+        entries = self._counted_entries()
+        self._meter = ErrorMeter(self._equations, self._flat, self._problem, entries=entries, threads=self._threads)
+
+    def _counted_entries(self) -> dict[str, float]:
+        hidden = [variable.name for variable in self._network.variables if variable.name not in self._fixed]
+        filled = filled_in(self._layout, self._problem.observed, hidden, self._released)
+        return counted_entries(self._layout, filled, self._problem.weights)
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+        return self._meter.entries
 
     def _bind_scratch(self) -> None:
         scratch = Scratch(self._problem.dtype)
@@ -88,6 +101,8 @@ class NumpyRun:
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
         self._held.pop(name, None)
+        self._released.add(name)
+        self._meter.entries = self._counted_entries()
 
     def extrapolate(self, beta: float, number: int) -> None:
         """Momentum before a sweep, on all hidden values and the learned parameters that are due in it."""

@@ -4,45 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from pfn.backends.numpy import BoundProgram, Memory
-from pfn.engines.layout import Layout as SlotLayout
+from pfn.backends.numpy import BoundProgram, RunMemory
 from pfn.engines.numpy_engine import NumpyRun
 from pfn.engines.problem import Errors, Problem, Statistics
-from pfn.engines.program_values import ProgramValues
+from pfn.engines.program_values import ProgramValues, refusal_of_data
 from pfn.engines.stretch import Stretch
 from pfn.engines.threads import Threads, product_sizes
 from pfn.formulas import coefficients
-from pfn.program import Program
 from pfn.program.passes import optimise
-from pfn.program.store import DENSE_ENTRIES
 from pfn.updates.momentum import strength
-
-
-def refusal_of_data(problem: Problem) -> str | None:
-    """Why programs cannot serve the data of a problem yet, or None."""
-    network = problem.schedule.network
-    parents = {p.variable.name for e in network.factorizations for p in e.parents}
-    for name, arrays in problem.observed.items():
-        large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > DENSE_ENTRIES
-        if large and all(map(sp.issparse, arrays)) and name in parents:
-            return "large sparse data of a parent"
-    return None
-
-
-def refusal(problem: Problem) -> str | None:
-    """Why programs on NumPy cannot serve a problem yet, or None."""
-    network = problem.schedule.network
-    layout = SlotLayout(network, problem.lengths, problem.observed)
-    if Threads(product_sizes(network, layout)).count > 1:
-        return "threads"
-    return refusal_of_data(problem)
 
 
 def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
     """A run by programs where they serve the problem, else the run of the older engine."""
-    return ProgramRun(problem) if refusal(problem) is None else NumpyRun(problem)
+    return ProgramRun(problem) if refusal_of_data(problem) is None else NumpyRun(problem)
 
 
 class ProgramRun(ProgramValues):
@@ -50,16 +26,19 @@ class ProgramRun(ProgramValues):
 
     def __init__(self, problem: Problem, *, leave_out: Sequence[str] = (), guard_every: int = 1) -> None:
         """`leave_out` names passes that are not made; momentum looks at the divergence every `guard_every` sweeps."""
-        reason = refusal(problem)
+        reason = refusal_of_data(problem)
         if reason is not None:
             raise NotImplementedError(f"programs do not serve {reason} yet: use NumpyRun.")
         super().__init__(problem, "numpy")
-        self._leave_out, self._guard_every = leave_out, guard_every
-        self._memory = Memory(problem.dtype)
+        self._leave_out, self._guard_every = [*leave_out], guard_every
+        self._threads = Threads(product_sizes(self._network, self._slots))
+        if self._threads.count > 1:  # which share whole passes; blocks follow each other
+            self._leave_out = [*self._leave_out, "blocks"]
+        self._memory = RunMemory(problem.dtype, self._threads if self._threads.count > 1 else None)
         self._bound: dict[object, BoundProgram] = {}
         self._last: BoundProgram | None = None  # whose sweep left what the next one takes over
         self._sparseness: Mapping[str, float] | None = None  # of the last sweep
-        bound = self._bind(("sweep", self._kind(0, dict.fromkeys(self._entries, 0.0))))
+        bound = self._bind(("sweep", self._kind(0, dict.fromkeys(problem.smoothed, 1.0))))
         self._state = {name: bound.view(view) for name, view in bound.program.names.items()}
         self._lowering.store.forget_starts()
 
@@ -68,9 +47,7 @@ class ProgramRun(ProgramValues):
     def _bind(self, key: tuple[Any, ...]) -> BoundProgram:
         """The program of this name and kind."""
         if key not in self._bound:
-            name, *arguments = key
-            program: Program = getattr(self._lowering, name)(*arguments)
-            self._bound[key] = BoundProgram(optimise(program, self._leave_out), self._memory)
+            self._bound[key] = BoundProgram(self._program(key, optimise, self._leave_out), self._memory)
         return self._bound[key]
 
     def _perform(self, bound: BoundProgram) -> None:
@@ -97,6 +74,10 @@ class ProgramRun(ProgramValues):
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """One sweep, with momentum before it if the problem asks for it, and the errors after it."""
+        with self._threads:
+            return [self._sweep(stretch)]
+
+    def _sweep(self, stretch: Stretch) -> Errors | None:
         number = stretch.first
         bound = self._next(number, stretch.sparseness(number))
         if self._problem.accelerated:
@@ -105,10 +86,10 @@ class ProgramRun(ProgramValues):
             self._memory.set_input("rest", rest)
         self._perform(bound)
         if stretch.measured(number):
-            return [self._errors(bound)]
+            return self._errors(bound)
         if self._problem.accelerated and (number + 1) % self._guard_every == 0:
-            return [Errors({}, self._divergence(bound), float("nan"))]
-        return [None]
+            return Errors({}, self._divergence(bound), float("nan"))
+        return None
 
     def _next(self, number: int, sparseness: Mapping[str, float]) -> BoundProgram:
         """The program of a sweep: most often that of the sweep before, which is found without naming its kind."""
@@ -130,7 +111,8 @@ class ProgramRun(ProgramValues):
         divergence = self._divergence(bound)
         for call in bound.errors:
             call()
-        return self._errors_of(divergence, {name: self._memory.result(f"squares {name}") for name in self._entries})
+        squared = {name: self._memory.result(f"squares {name}") for name in self._entries}
+        return Errors.of(squared, self._entries, divergence)
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
         """The start by levels: fit each level to the one below it, from the bottom up, then propagate."""
@@ -144,7 +126,7 @@ class ProgramRun(ProgramValues):
 
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
-        self._released |= {name}
+        self._release(name)
         self._last = None
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:

@@ -13,9 +13,8 @@ from pfn.backends.jax import BoundProgram, Device, Values
 from pfn.engines.jax_devices import check_devices, has_accelerator, numbers
 from pfn.engines.jax_engine import JaxRun
 from pfn.engines.problem import Errors, Problem, Statistics
-from pfn.engines.program_engine import refusal_of_data
-from pfn.engines.program_values import ProgramValues
-from pfn.engines.stretch import MOST_SWEEPS, STALL_SWEEPS, Stretch, pace_after, stalled
+from pfn.engines.program_values import ProgramValues, refusal_of_data
+from pfn.engines.stretch import MOST_SWEEPS, Stretch, pace_after
 from pfn.formulas import coefficients
 from pfn.program import SweepKind
 from pfn.program.passes import prepare_to_compile
@@ -23,8 +22,6 @@ from pfn.updates.momentum import steps_after, strength
 
 # Number of sweeps in the first call, whose duration is not known yet.
 FIRST_SWEEPS = 16
-
-NO_SPARSENESS: Mapping[str, float] = {}
 
 
 def refusal(problem: Problem) -> str | None:
@@ -53,12 +50,7 @@ class Control(NamedTuple):
     """By sweep whether the divergence is."""
     entries: Any
     """By equation the number of its entries."""
-    past: Any
-    """The divergence after each of the last STALL_SWEEPS sweeps, NaN where it was not measured."""
     tolerance: Any
-    stall: Any
-    settled: Any
-    """Number of sweeps, counted from the first one of this stretch, after which the run may be called stalled."""
 
 
 class Progress(NamedTuple):
@@ -119,17 +111,15 @@ class StretchPilot(NamedTuple):
             steps, lowest = jnp.where(looked, weaker, steps), jnp.where(looked, new_lowest, lowest)
         squares = jnp.stack([results[f"squares {name}"] for name in self.equations])
         divergences = progress.divergences.at[done].set(divergence)
-        met = self.wants_errors(control, progress) & self._met(control, done, divergences, squares)
+        met = self.wants_errors(control, progress) & self._met(control, squares)
         return Progress(done + 1, steps, lowest, met, divergences, progress.squares.at[done].set(squares))
 
     @staticmethod
-    def _met(control: Control, done: Any, divergences: Any, squares: Any) -> Any:
-        """Whether the run ends after this sweep; with a NaN too, which will be refused."""
-        largest = jnp.max(jnp.sqrt(squares / control.entries))
-        measured = jnp.where(control.errors_due, divergences, jnp.nan)
-        earlier = jnp.where(done < STALL_SWEEPS, control.past[done], measured[done - STALL_SWEEPS])
-        stands = (done + 1 >= control.settled) & stalled(control.stall, earlier, divergences[done])
-        return (largest < control.tolerance) | stands | ~jnp.isfinite(largest)
+    def _met(control: Control, squares: Any) -> Any:
+        """Whether the run ends after this sweep: all errors are small, or one is infinite and will be refused."""
+        none = control.entries == 0  # then the error of the equation is no number
+        mean = jnp.where(none, 0.0, squares / jnp.where(none, 1.0, control.entries))
+        return (jnp.max(jnp.sqrt(mean)) < control.tolerance) | ~jnp.all(jnp.isfinite(squares))
 
 
 class RoundsPilot(NamedTuple):
@@ -174,7 +164,7 @@ class JaxProgramRun(ProgramValues):
         self._device = Device()
         self._bound: dict[object, BoundProgram] = {}
         self._pace, self._spares = FIRST_SWEEPS, False
-        program = self._bind("sweep", self._kind(0, NO_SPARSENESS)).program
+        program = self._bind("sweep", self._kind(0, dict.fromkeys(problem.smoothed, 1.0))).program
         starts = {name: array.value for name, array in program.arrays.items() if array.kind == "state"}
         with numbers(problem.precision):
             self._state: Values = dict(jax.device_put(starts))
@@ -182,16 +172,16 @@ class JaxProgramRun(ProgramValues):
 
     def _bind(self, name: str, *arguments: Any) -> BoundProgram:
         """The program of this name and kind, for runs that measure errors after every sweep, or seldom."""
-        key = name, arguments, self._spares
+        key = self._spares, name, *arguments
         if key not in self._bound:
             leave_out = {*self._leave_out}
             if has_accelerator():
                 leave_out.add("turn")  # only products of processors gain by left operands that lie in order
             if not self._spares:
                 leave_out.add("at_once")  # every measurement reads what is handed on
-            passed = prepare_to_compile(getattr(self._lowering, name)(*arguments), leave_out)
+            program = self._program((name, *arguments), prepare_to_compile, leave_out)
             with numbers(self._problem.precision):
-                self._bound[key] = BoundProgram(passed, self._device)
+                self._bound[key] = BoundProgram(program, self._device)
         return self._bound[key]
 
     # --- the protocol of runs
@@ -209,16 +199,13 @@ class JaxProgramRun(ProgramValues):
         begin, found = perf_counter(), list[Errors | None]()
         self._spares |= stretch.measure > 1
         steps, lowest, met = stretch.steps, stretch.lowest, False
-        past = [*stretch.past[-STALL_SWEEPS:]]
         while len(found) < stretch.count and not met:
             first = stretch.first + len(found)
             count = self._alike(stretch, first)
-            control = self._control(stretch, first, count)._replace(steps=steps, lowest=lowest, past=_latest(past))
+            control = self._control(stretch, first, count)._replace(steps=steps, lowest=lowest)
             progress = self._sweep(self._kind(first, stretch.sparseness(first)), control)
             steps, lowest, met = progress.steps, progress.lowest, bool(progress.met)
-            for i in range(int(progress.done)):
-                found.append(self._errors(control, progress, i))
-                past.append(progress.divergences[i] if control.errors_due[i] else np.nan)
+            found += [self._errors(control, progress, i) for i in range(int(progress.done))]
         self._pace = pace_after(self._pace, len(found), perf_counter() - begin)
         return found
 
@@ -249,7 +236,6 @@ class JaxProgramRun(ProgramValues):
                 at = stretch.sparseness(number)
                 for name, values in inputs.items():
                     values[i] = at[name.removeprefix("sparseness ")]
-        entries = np.array([*self._entries.values()])
         return Control(
             count=np.int32(count),
             steps=np.int64(0),
@@ -258,11 +244,8 @@ class JaxProgramRun(ProgramValues):
             changed=changed,
             errors_due=errors_due,
             divergence_due=divergence_due,
-            entries=np.where(entries > 0, entries, 1),
-            past=_latest([]),
+            entries=np.array([*self._entries.values()]),
             tolerance=np.float64(-np.inf if stretch.tolerance is None else stretch.tolerance),
-            stall=np.float64(np.nan if stretch.stall is None else stretch.stall),
-            settled=np.int64(stretch.stall_from - first),
         )
 
     def _sweep(self, kind: SweepKind, control: Control) -> Progress:
@@ -284,7 +267,8 @@ class JaxProgramRun(ProgramValues):
         """What was wanted to be measured after a sweep."""
         divergence = float(progress.divergences[i])
         if control.errors_due[i]:
-            return self._errors_of(divergence, dict(zip(self._entries, progress.squares[i].tolist(), strict=True)))
+            squares = dict(zip(self._entries, progress.squares[i].tolist(), strict=True))
+            return Errors.of(squares, self._entries, divergence)
         return Errors({}, divergence, float("nan")) if control.divergence_due[i] else None
 
     def fit_levels(self, rounds: int, sparseness: Mapping[str, float]) -> None:
@@ -306,7 +290,7 @@ class JaxProgramRun(ProgramValues):
 
     def release(self, name: str) -> None:
         """From now on the variable is hidden."""
-        self._released |= {name}
+        self._release(name)
 
     def statistics(self, sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now; no sweep can follow."""
@@ -329,11 +313,3 @@ class JaxProgramRun(ProgramValues):
         with jax.transfer_guard("allow"):
             self._state = dict(jax.device_get({name: self._state[name] for name in self._lowering.store.start}))
         self._bound, self._device = {}, Device()
-
-
-def _latest(past: Sequence[float]) -> np.ndarray:
-    """The last STALL_SWEEPS numbers, after NaN where there are not as many."""
-    found = np.full(STALL_SWEEPS, np.nan)
-    recent = past[-STALL_SWEEPS:]
-    found[STALL_SWEEPS - len(recent) :] = recent
-    return found

@@ -1,27 +1,50 @@
 """Common to runs by programs on all backends: kinds of sweeps, values by sequence, state to be saved."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines.problem import Errors, Problem, Statistics, dense
-from pfn.program import Lowering, SweepKind
-from pfn.program.lowering import counted_entries
+from pfn.engines import fixed
+from pfn.engines.counted import counted_entries, filled_in
+from pfn.engines.layout import Layout as SlotLayout
+from pfn.engines.problem import Problem, Statistics, dense
+from pfn.program import Lowering, Program, SweepKind
+from pfn.program.templates import program_for
+
+# What makes passes over a program, but for some that are left out by name.
+Passes = Callable[[Program, Collection[str]], Program]
+
+
+def refusal_of_data(problem: Problem) -> str | None:
+    """Why programs cannot serve the data of a problem yet, or None."""
+    network = problem.schedule.network
+    parents = {p.variable.name for e in network.factorizations for p in e.parents}
+    for name, arrays in problem.observed.items():
+        large = arrays[0].shape[0] * sum(array.shape[1] for array in arrays) > fixed.DENSE_ENTRIES
+        if large and any(map(sp.issparse, arrays)) and name not in problem.released:
+            reason = fixed.why_dense(name, problem)
+            if reason is not None:
+                fixed.refuse_dense(name, arrays, reason)
+            elif name in parents:
+                return "large sparse data of a parent"
+    return None
 
 
 class ProgramValues(ABC):
     """The state of a run by programs, as the user and checkpoints see it. Backends read and write its arrays."""
 
     def __init__(self, problem: Problem, backend: str) -> None:
-        self._problem, self._network = problem, problem.schedule.network
+        self._problem, self._network, self._backend = problem, problem.schedule.network, backend
         self._lowering = Lowering(problem, backend)
+        self._signature = self._lowering.signature
         self._layout = self._lowering.layout
+        self._slots = SlotLayout(self._network, problem.lengths, problem.observed)
         self._released: frozenset[str] = frozenset()
-        self._entries = counted_entries(self._lowering)
+        self._entries = self._counted_entries()
         self._rhythms = {name: problem.rhythm(name) for name in problem.learned}
         self._all_due = all(rhythm == (1, None) for rhythm in self._rhythms.values())
 
@@ -41,10 +64,31 @@ class ProgramValues(ABC):
             frozenset(name for name, theta in sparseness.items() if theta),
         )
 
-    def _errors_of(self, divergence: float, squared: Mapping[str, float]) -> Errors:
-        """Errors from the divergence and, by equation, the sums of squared errors."""
-        rmse = {name: (total / self._entries[name]) ** 0.5 if total else 0.0 for name, total in squared.items()}
-        return Errors(rmse, divergence, sum(squared.values()))
+    def _program(self, key: tuple[Any, ...], passes: Passes, leave_out: Collection[str]) -> Program:
+        """The program of this name and kind after the passes, but for some that are left out."""
+        name, *arguments = key
+
+        def write() -> Program:
+            return passes(getattr(self._lowering, name)(*arguments), leave_out)
+
+        kept = (self._backend, key, self._signature, *sorted(leave_out))
+        return program_for(self._network, kept, self._lowering.store.given, write)
+
+    def _counted_entries(self) -> dict[str, float]:
+        """By equation the number of entries that its error is the mean over: not those that the fit fills in."""
+        hidden = [v.name for v in self._network.variables if v.name in self._lowering.store.start]
+        filled = filled_in(self._slots, self._problem.observed, hidden, self._released)
+        return counted_entries(self._slots, filled, self._problem.weights)
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+        return self._entries
+
+    def _release(self, name: str) -> None:
+        """Let the observations of a variable go: what counts in errors changes with them."""
+        self._released |= {name}
+        self._entries = self._counted_entries()
 
     def _statistics_of(self, results: Mapping[str, np.ndarray]) -> dict[str, Statistics]:
         """By learned parameter its part of the sums of all units, which are arrays by name."""
@@ -123,11 +167,16 @@ class ProgramValues(ABC):
 
     def _unpacked(self, name: str, array: np.ndarray, packed: np.ndarray) -> np.ndarray:
         """An array of the state with the columns of all sequences as they were packed."""
+        found = np.array(array)
         if name.startswith("unit "):
-            return packed
-        found, column = np.array(array), 0
-        for sequence in range(len(self._layout.lengths)):
-            slots = self._layout.slots(name, sequence)
+            found[...] = packed
+            return found
+        slots_of = [self._layout.slots(name, sequence) for sequence in range(len(self._layout.lengths))]
+        wanted = (len(array), sum(slots.stop - slots.start for slots in slots_of))
+        if packed.shape != wanted:
+            raise ValueError(f"{name} has the shape {packed.shape} in place of {wanted}")
+        column = 0
+        for slots in slots_of:
             width = slots.stop - slots.start
             found[:, slots] = packed[:, column : column + width]
             column += width

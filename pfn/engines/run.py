@@ -19,6 +19,10 @@ class Run(Protocol):
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
 
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each.
 
@@ -55,9 +59,9 @@ class Run(Protocol):
 WORTH_COMPILING = 2e11
 
 _HOMES = {
-    "numpy": ("pfn.engines.numpy_engine", "NumpyRun"),
-    "program": ("pfn.engines.program_engine", "make_program_run"),
-    "program on jax": ("pfn.engines.program_jax", "make_program_run"),
+    "numpy": ("pfn.engines.program_engine", "make_program_run"),
+    "numpy without programs": ("pfn.engines.numpy_engine", "NumpyRun"),  # for what programs do not serve, and for tests
+    "jax by programs": ("pfn.engines.program_jax", "make_program_run"),  # not an option of users yet
     "jax": ("pfn.engines.jax_engine", "JaxRun"),
 }
 

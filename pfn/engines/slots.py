@@ -34,6 +34,8 @@ def pack(array: np.ndarray, name: str, layout: Layout) -> np.ndarray:
 def unpack(array: np.ndarray, name: str, packed: np.ndarray, layout: Layout) -> None:
     """Put back what `pack` gave."""
     widths = [len(layout.columns_of(name, sequence)) for sequence in range(len(layout.lengths))]
+    if packed.shape != (len(array), sum(widths)):
+        raise ValueError(f"{name} has the shape {packed.shape} in place of {(len(array), sum(widths))}")
     fill(array, name, np.split(packed, np.cumsum(widths)[:-1], axis=1), layout)
 
 

@@ -1,11 +1,7 @@
 """Some sweeps in a row: what an engine is asked for at a time, and when it ends before the last of them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-# Over so many sweeps a stalled run has changed by less than `stall`.
-STALL_SWEEPS = 50
 
 # At most so many sweeps in a stretch, and about so many seconds: then Ctrl-C and the progress bar are looked at. But a
 # compiled stretch allocates its memory anew and measures errors after its last sweep, so slow sweeps come so few at a
@@ -22,10 +18,7 @@ class Stretch:
     sparseness: Callable[[int], Mapping[str, float]]  # by equation, for the number of a sweep
     steps: int  # sweeps since the momentum began or the divergence rose
     lowest: float  # the lowest divergence in them
-    past: Sequence[float]  # the divergence after every sweep so far, NaN where it was not measured
     tolerance: float | None = None
-    stall: float | None = None
-    stall_from: int = 0  # a run cannot stall before so many sweeps are done
     measure: int = 1  # errors are wanted after sweeps whose number, counted from 1, this divides
     ends: Collection[int] = ()  # and after so many sweeps
 
@@ -36,11 +29,6 @@ class Stretch:
     def changed(self, number: int) -> bool:
         """Whether the sparseness in a sweep is another than in the one before."""
         return number > 0 and self.sparseness(number) != self.sparseness(number - 1)
-
-
-def stalled(stall: Any, before: Any, now: Any) -> Any:
-    """Whether the divergence has changed relatively less than `stall`."""
-    return abs(before - now) <= stall * abs(before)
 
 
 def pace_after(pace: int, done: int, seconds: float) -> int:

@@ -152,7 +152,7 @@ class SubstitutedRun:
         """What the free entries of a variable become."""
         x, epsilon, (numerator, denominator) = self._values.hidden[name], self._problem.epsilon, self.risen[name]
         roles = [(e, c) for e in self._network.factorizations for c in e.children if c.variable.name == name]
-        if name in self._values.eliminated or not roles:
+        if name in dict(self.plan.definitions) or not roles:
             return np.asarray(x * factor(numerator, denominator + epsilon, epsilon))
         layout, divergence = self._values.layout, self._problem.divergence
         count, pull = np.zeros_like(x), np.zeros_like(x)
@@ -259,9 +259,13 @@ class SubstitutedRun:
         """The errors of all equations with the values as they are."""
         self._catch_up()
         found = {name: flow.errors() for name, flow in self._flows.items()}
-        entries = {name: flow.counted * flow.declared.rows for name, flow in self._flows.items()}
-        rmse = {name: (squared / entries[name]) ** 0.5 if squared else 0.0 for name, (squared, _) in found.items()}
-        return Errors(rmse, sum(part for _, part in found.values()), sum(squared for squared, _ in found.values()))
+        squared = {name: squares for name, (squares, _) in found.items()}
+        return Errors.of(squared, self.entries, sum(part for _, part in found.values()))
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
+        return self._values.entries
 
     def statistics(self, _sparseness: Mapping[str, float]) -> dict[str, Statistics]:
         """By learned parameter, what its left update would be made from now; no sweep can follow."""

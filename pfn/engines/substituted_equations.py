@@ -110,8 +110,13 @@ class Flow(Rising):
             self._part = scratch.take("part", self.reconstruction.shape)
         self._buffers = [scratch.take(name, self.reconstruction.shape) for name in BUFFERS]
 
-    def substitute(self, eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
-        """Say which entries of which variables are eliminated."""
+    def substitute(
+        self,
+        eliminated: Mapping[tuple[str, Slice], np.ndarray],
+        risen: Mapping[str, Risen],
+        layout: Layout,
+    ) -> None:
+        """Say which entries of which child slices are eliminated."""
         self.connect(risen, layout)
         self._direct = direct_terms(self.declared.terms, self.parents, self.blocks, layout, self.threads)
         direct = [piece.rows for group in self._direct for piece in group.pieces]
@@ -119,8 +124,8 @@ class Flow(Rising):
         self.blocks = [block for block in self.blocks if block.rows not in direct]
         self._through: list[tuple[ChildPiece, np.ndarray, Risen]] = []
         for piece, child in zip(self.children, self.declared.children, strict=True):
-            if piece.variable in eliminated:
-                mask = layout.view(eliminated[piece.variable], child, self.columns)
+            if (self.name, child) in eliminated:
+                mask = layout.view(eliminated[self.name, child], child, self.columns)
                 place = risen[piece.variable].view(layout, child, self.columns)
                 self._through.append((piece, mask, place))
         wholly = all(mask.all() for _, mask, _ in self._through)
@@ -185,7 +190,12 @@ class SparseFlow(Rising, SparseChildEquation):
 
     in_cost = True
 
-    def substitute(self, _eliminated: Mapping[str, np.ndarray], risen: Mapping[str, Risen], layout: Layout) -> None:
+    def substitute(
+        self,
+        _eliminated: Mapping[tuple[str, Slice], np.ndarray],
+        risen: Mapping[str, Risen],
+        layout: Layout,
+    ) -> None:
         """Its child is observed."""
         self.connect(risen, layout)
 

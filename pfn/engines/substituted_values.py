@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pfn.compiler.substitution import Substitution
+from pfn.engines.counted import counted_entries, filled_in
 from pfn.engines.fixed import fixed_variables, held_variables
 from pfn.engines.layout import Layout
 from pfn.engines.numpy_engine import NumpyRun
@@ -15,6 +16,7 @@ from pfn.engines.slots import fill, values_by_sequence
 from pfn.engines.state import State, aligned
 from pfn.engines.substituted_parameters import SumUnit
 from pfn.engines.threads import Threads, product_sizes
+from pfn.network import Slice
 
 # What hidden entries of data are multiplied by while levels are fitted to them: as small as propagation draws them.
 NOTHING = 1e-6
@@ -52,18 +54,24 @@ class SubstitutedValues:
             unit.take(self.state.arrays[f"unit {unit.name}"], self.threads.dot)
 
     def _mark(self) -> None:
-        """By variable, which entries are `eliminated`, and which are `free`: hidden, touched and not eliminated."""
-        network, owners = self._plan.network, dict(self._plan.definitions)
-        self.eliminated: dict[str, np.ndarray] = {}
+        """Which entries are `eliminated`, by child slice, and which are `free`, by variable: the other hidden ones.
+
+        What occurs once is eliminated in any case: nothing but its equation says what it is.
+        """
+        layout, owners = self.layout, dict(self._plan.definitions)
+        filled = filled_in(layout, self._problem.observed, self.hidden)
+        self.entries = counted_entries(layout, filled, self._problem.weights)
+        self.eliminated: dict[tuple[str, Slice], np.ndarray] = {}
         self.free: dict[str, np.ndarray] = {}
         for name, array in self.hidden.items():
-            mask = self._hidden_entries(name, array.shape)
-            if name in owners:
-                equation = next(e for e in network.factorizations if e.name == owners[name])
-                child = next(child for child in equation.children if child.variable.name == name)
-                self.eliminated[name] = mask & self.layout.touches(equation, child)
-                mask = mask & ~self.eliminated[name]
-            self.free[name] = mask & self.layout.touched(name)
+            hidden = self._hidden_entries(name, array.shape)
+            self.free[name] = hidden & layout.touched(name)
+            for equation in self._plan.network.factorizations:
+                for child in (child for child in equation.children if child.variable.name == name):
+                    given_up = hidden if owners.get(name) == equation.name else filled.get(name)
+                    if given_up is not None:
+                        self.eliminated[equation.name, child] = given_up & layout.touches(equation, child)
+                        self.free[name] &= ~self.eliminated[equation.name, child]
 
     def _hidden_entries(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         mask = np.zeros(shape, dtype=bool)

@@ -162,8 +162,14 @@ def restarted(agreement: Any, planes: Sequence[Projection], state: State) -> Sta
 
 
 def figures(state: State, counts: Sequence[Any], xp: Any = np) -> Any:
-    """The summed squared error of every equation, columns counted by their weights, and the squared distance."""
-    errors = [xp.vdot(xp.square(error).sum(axis=0), count) for error, count in zip(state.errors, counts, strict=True)]
+    """The summed squared error of every equation, and the squared distance.
+
+    `counts` says how often every column of an equation counts, or every entry.
+    """
+    errors = [
+        xp.vdot(squares.sum(axis=0) if count.ndim == 1 else squares, count)
+        for squares, count in zip(map(xp.square, state.errors), counts, strict=True)
+    ]
     return xp.stack([*errors, xp.square(state.distance)])
 
 
@@ -196,7 +202,7 @@ class Iteration:
     """How many sweeps are made at a time."""
 
     def __init__(self, agreement: Agreement, planes: Sequence[Plane], counts: Sequence[np.ndarray]) -> None:
-        """`counts` says how often every column of every equation counts in its error."""
+        """`counts` says how often every column of every equation counts in its error, or every entry."""
         self._agreement, self._planes, self._counts = agreement, planes, counts
 
     def begin(self, entries: np.ndarray) -> None:

@@ -65,7 +65,7 @@ class Data(NamedTuple):
 
     def sets(self) -> tuple[JaxAgreement, list[JaxPlane]]:
         """The two sets; the shapes of the copies follow from those of the matrices."""
-        shapes = [(sum(p.matrix.shape), c.shape[0]) for p, c in zip(self.planes, self.counts, strict=True)]
+        shapes = [(sum(p.matrix.shape), c.shape[-1]) for p, c in zip(self.planes, self.counts, strict=True)]
         return self.agreement._replace(shapes=shapes), self.planes
 
 
@@ -90,7 +90,7 @@ class JaxIteration:
     """How many sweeps are made at a time, at most."""
 
     def __init__(self, agreement: Agreement, planes: Sequence[Plane], counts: Sequence[np.ndarray]) -> None:
-        """`counts` says how often every column of every equation counts in its error."""
+        """`counts` says how often every column of every equation counts in its error, or every entry."""
         dtype = agreement.known.dtype
         self._padding = Padding(agreement.spans, agreement.shapes)
         with _numbers():

@@ -1,21 +1,30 @@
 """The networks of the paper, built with the public API only."""
 
-from pfn.models.decomposition import tracks
-from pfn.models.expressions import expression_network
-from pfn.models.held_out import word_frequencies
-from pfn.models.hierarchies import hierarchical_network
-from pfn.models.language import language_chain, language_network
-from pfn.models.language_learning import chain_data, chain_method, chain_model, chain_start, learn_chain
-from pfn.models.language_model import LanguageModel, model_of_network
-from pfn.models.predictions import Score, score_predictions
+from pfn.models.language.learning import (
+    chain_data,
+    chain_method,
+    chain_model,
+    chain_start,
+    learn_chain,
+    learn_shared_features,
+    word_frequencies,
+)
+from pfn.models.language.model import (
+    FeatureDiagnosis,
+    LanguageModel,
+    Score,
+    diagnose_features,
+    model_of_network,
+    score_predictions,
+)
+from pfn.models.language.text import Vocabulary, character_tokens, word_tokens
+from pfn.models.language.word_networks import language_chain, language_network
 from pfn.models.scenes import Scene, simulate_targets
-from pfn.models.shared_features import learn_shared_features
-from pfn.models.spectrograms import spectrogram_hierarchy, top_down
+from pfn.models.sound_hierarchy import spectrogram_hierarchy, top_down
+from pfn.models.target_tracks import tracks
 from pfn.models.targets import Target, TargetKind
-from pfn.models.text import Vocabulary, character_tokens, word_tokens
 from pfn.models.tracking import tracking_network
-from pfn.models.transitions import transition_network
-from pfn.models.word_features import FeatureDiagnosis, diagnose_features
+from pfn.models.transitions import expression_network, hierarchical_network, transition_network
 
 __all__ = [
     "FeatureDiagnosis",

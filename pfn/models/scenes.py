@@ -1,4 +1,4 @@
-"""Tracking scenes with a known answer: what the sensors see of targets, listed or random."""
+"""Tracking scenes with a known answer: sensor images of targets, listed or random."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -6,21 +6,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import pfn
-from pfn.automata.sequences import FloatArray
+from pfn.automata.arrays import FloatArray
 from pfn.models.targets import Target, TargetKind, TargetModel, whole_number
 from pfn.models.tracking import model_of
 from pfn.solve.checks import check_number
 
+# Returns of a random target to its second state, at most: lives as long as those of the paper's scene.
 MOST_REPETITIONS = 3
-"""A random target goes back to its second state at most so often: lives as long as those of the paper's scene."""
 
-WEAKEST, STRONGEST = 0.3, 1.0
-"""Magnitudes of random targets lie between these: the paper's 0.6 to 1, and some weaker ones."""
+# Range of the magnitudes of random targets: the paper's 0.6 to 1, and some weaker ones.
+WEAKEST = 0.3
+STRONGEST = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What was simulated: `observed` goes into `pfn.infer`; `truth` has x1 … x5 without noise."""
+    """A simulated scene: `observed` goes into `pfn.infer`; `truth` has x1 … x5 without noise."""
 
     targets: tuple[Target, ...]
     observed: dict[str, FloatArray]
@@ -35,18 +36,35 @@ def simulate_targets(
     seed: int | np.random.Generator = 0,
     noise: float = 0.0,
 ) -> Scene:
-    """The sensor image, so many slices long, of these targets, or of so many random ones.
+    """The sensor image of targets, listed or random.
 
     Random targets are born after the first slice and gone before the last; kinds, lives, positions and
-    magnitudes (0.3 to 1) are uniform. Noise is uniform between 0 and `noise`, added to the observed x1 only.
+    magnitudes (0.3 to 1) are uniform.
 
+    Parameters
+    ----------
+    network
+        A `tracking_network`.
+    targets
+        Targets of the scene, or the number of random ones.
+    length
+        Number of slices.
+    seed
+        Seed or generator of the random numbers.
+    noise
+        Largest noise: it is uniform from 0 on, and added to the observed x1 only.
+
+    Examples
+    --------
     >>> from pfn.models import Target, tracking_network
     >>> scene = simulate_targets(tracking_network(), [Target("A", 2, [3] * 5)], length=9)
     >>> scene.observed["x1"].argmax(axis=0).tolist()
     [0, 0, 5, 3, 7, 4, 6, 0, 0]
     """
     model = model_of(network)
-    _check_options(length, noise)
+    if whole_number(length, "simulate_targets: length", pfn.OptionError) < 1:
+        raise pfn.OptionError("simulate_targets: length must be at least 1 slice, found 0.")
+    check_number(noise, "simulate_targets: noise", 0.0, None)
     for_targets, for_noise = np.random.default_rng(seed).spawn(2)
     if isinstance(targets, Iterable):
         placed = tuple(placed_target(model, target, length) for target in targets)
@@ -59,7 +77,7 @@ def simulate_targets(
 
 
 def superposition(model: TargetModel, targets: Iterable[Target], length: int) -> dict[str, FloatArray]:
-    """The values of x1 … x5 that these targets add up to."""
+    """The values of x1 … x5: the sums over the targets."""
     sizes = (model.sensors, model.positions, model.pattern_size, len(model.emission), len(model.kinds))
     values = [np.zeros((size, length)) for size in sizes]
     kinds = {kind.name: number for number, kind in enumerate(model.kinds)}
@@ -92,12 +110,18 @@ def placed_target(model: TargetModel, target: Target, length: int) -> Target:
         )
     _check_life(kind, target, length)
     states = target.states or kind.states(len(target.positions))
-    _check_moves(kind, target, states)
+    for slot, (before, after) in enumerate(zip(target.positions, target.positions[1:], strict=False)):
+        reach = 1 if kind.repeats(states[slot]) else 0
+        if abs(after - before) > reach:
+            raise pfn.DataError(
+                f"{target}: between slices {target.start + slot} and {target.start + slot + 1} its position goes from "
+                f"{before} to {after}, but it may only change by one, when the last state goes back to the second."
+            )
     return replace(target, states=states)
 
 
 def _check_life(kind: TargetKind, target: Target, length: int) -> None:
-    """Birth in the first state, death after the last, except where the scene begins or ends."""
+    """Refuse birth in another state than the first and death after another than the last, inside the scene."""
     count, life = len(kind.emission), len(target.positions)
     first = target.states[0] if target.states else 0
     if first and (target.start or first >= count):
@@ -119,17 +143,8 @@ def _check_life(kind: TargetKind, target: Target, length: int) -> None:
         )
 
 
-def _check_moves(kind: TargetKind, target: Target, states: tuple[int, ...]) -> None:
-    for slot, (before, after) in enumerate(zip(target.positions, target.positions[1:], strict=False)):
-        reach = 1 if kind.repeats(states[slot]) else 0
-        if abs(after - before) > reach:
-            raise pfn.DataError(
-                f"{target}: between slices {target.start + slot} and {target.start + slot + 1} its position goes from "
-                f"{before} to {after}, but it may only change by one, when the last state goes back to the second."
-            )
-
-
 def _random_target(model: TargetModel, length: int, rng: np.random.Generator) -> Target:
+    """A target of a random kind, with a life inside the scene."""
     kinds = [kind for kind in model.kinds if len(kind.emission) <= length - 2]
     if not kinds:
         shortest = min(len(kind.emission) for kind in model.kinds)
@@ -149,9 +164,3 @@ def _random_target(model: TargetModel, length: int, rng: np.random.Generator) ->
         positions.append(steps[rng.integers(len(steps))])
     start = int(rng.integers(1, length - life))
     return Target(kind.name, start, tuple(positions), float(rng.uniform(WEAKEST, STRONGEST)), states)
-
-
-def _check_options(length: object, noise: object) -> None:
-    if whole_number(length, "simulate_targets: length", pfn.OptionError) < 1:
-        raise pfn.OptionError("simulate_targets: length must be at least 1 slice, found 0.")
-    check_number(noise, "simulate_targets: noise", 0.0, None)

@@ -1,4 +1,4 @@
-"""What a tracking scene is made of (paper, section 5): kinds of targets, targets, and how they may move.
+"""Targets of a tracking scene (section 5): their kinds, lives and moves, and the model of all of them.
 
 Everything counts from 0: slices, states of a kind, positions, rows of the pattern.
 """
@@ -15,11 +15,11 @@ from typing import NamedTuple
 import pfn
 from pfn.automata import StateMachine
 
+# Moves of a position between two slices, the components of h2. OFF is also the state of no target.
+STAY = "stay"
+CHANGE = "change"
+ON = "on"
 OFF = "off"
-"""The state of no target, and the move that ends one."""
-
-STAY, CHANGE, ON = "stay", "change", "on"
-"""With OFF, what a position can do between two slices: the components of h2."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TargetKind:
         object.__setattr__(self, "emission", rows)
 
     def states(self, length: int, first: int = 0) -> tuple[int, ...]:
-        """The states of so many slices, beginning with this one; fewer where a target must have ended."""
+        """The states of `length` slices, from the state `first` on; fewer where a target must have ended."""
         states = [first]
         while len(states) < length and (state := self.following(states[-1])) is not None:
             states.append(state)
@@ -61,7 +61,7 @@ class TargetKind:
         return 1 if len(self.emission) > 1 else None
 
     def repeats(self, state: int) -> bool:
-        """Whether the target, if it lives on, goes back to its second state, where its position may change."""
+        """True if the target, should it live on, goes back to its second state, where its position may change."""
         return state == len(self.emission) - 1 > 0
 
 
@@ -69,7 +69,7 @@ class TargetKind:
 class Target:
     """One target: its kind's name, its first slice, its position and state in every slice, its magnitude.
 
-    Without `states` it begins in its kind's first state. Sensor row = position + emitted row.
+    Without `states` it begins in its kind's first state. Its row in x1 is its position plus the emitted row.
 
     >>> target = Target("A", 3, [9, 9, 9, 9, 9, 10, 10, 10, 10], magnitude=0.8)
     >>> target.start, target.end
@@ -110,18 +110,18 @@ class Target:
         return f"target {self.kind} from slice {self.start}"
 
 
-class Step(NamedTuple):
+class TargetStep(NamedTuple):
     """A transition of the target state: rows of x4 before and after, None where there is no target."""
 
     source: int | None
     target: int | None
     moves: tuple[str, ...]
-    """What the position may do at the same time."""
+    """Moves that the position may make at the same time."""
 
 
 @dataclass(frozen=True)
 class TargetModel:
-    """What is known of all targets: from it follow all the matrices of the tracking network."""
+    """The positions, the size of the pattern and the kinds, from which all matrices of the tracking network follow."""
 
     positions: int
     pattern_size: int
@@ -135,7 +135,17 @@ class TargetModel:
         if not self.kinds:
             raise pfn.DeclarationError("tracking_network: kinds must have at least one TargetKind, found none.")
         for kind in self.kinds:
-            self._check_kind(kind)
+            if not isinstance(kind, TargetKind):
+                raise pfn.DeclarationError(
+                    f"tracking_network: kinds must be TargetKinds, found {kind!r}. "
+                    "Write TargetKind('A', emission=(2, 0))."
+                )
+            if max(kind.emission) >= self.pattern_size:
+                raise pfn.DeclarationError(
+                    f"tracking_network: kind {kind.name} emits row {max(kind.emission)}, but a pattern of size "
+                    f"{self.pattern_size} has the rows 0 to {self.pattern_size - 1}. Count rows from 0, or give a "
+                    "larger pattern_size."
+                )
         for names, what in (([kind.name for kind in self.kinds], "kinds"), (self.state_names, "states")):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
@@ -144,21 +154,9 @@ class TargetModel:
                     "Rename a kind."
                 )
 
-    def _check_kind(self, kind: object) -> None:
-        if not isinstance(kind, TargetKind):
-            raise pfn.DeclarationError(
-                f"tracking_network: kinds must be TargetKinds, found {kind!r}. Write TargetKind('A', emission=(2, 0))."
-            )
-        if max(kind.emission) >= self.pattern_size:
-            raise pfn.DeclarationError(
-                f"tracking_network: kind {kind.name} emits row {max(kind.emission)}, but a pattern of size "
-                f"{self.pattern_size} has the rows 0 to {self.pattern_size - 1}. Count rows from 0, or give a "
-                "larger pattern_size."
-            )
-
     @property
     def sensors(self) -> int:
-        """The rows of the observation: every position of the pattern fits in."""
+        """Number of rows of the observation, which has room for the pattern at every position."""
         return self.positions + self.pattern_size - 1
 
     @cached_property
@@ -177,31 +175,32 @@ class TargetModel:
         return tuple((number, s) for number, kind in enumerate(self.kinds) for s in range(len(kind.emission)))
 
     def row(self, kind: int, state: int) -> int:
-        """The row of x4 that stands for this state of this kind."""
+        """The row of x4 of a state of a kind."""
         return self.owners.index((kind, state))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[TargetStep, ...]:
         """The transitions of all kinds, in the order of h3 (paper, equation for W6)."""
-        return tuple(step for number in range(len(self.kinds)) for step in self._steps(number))
-
-    def _steps(self, number: int) -> list[Step]:
-        first, count = self.row(number, 0), len(self.kinds[number].emission)
-        last = first + count - 1
-        chain = [Step(state, state + 1, (STAY,)) for state in range(first, last)]
-        again = [Step(last, first + 1, (CHANGE, STAY))] if count > 1 else []
-        return [*chain, Step(last, None, (OFF,)), *again, Step(None, first, (ON,))]
+        found: list[TargetStep] = []
+        for number, kind in enumerate(self.kinds):
+            first, count = self.row(number, 0), len(kind.emission)
+            last = first + count - 1
+            found += [TargetStep(state, state + 1, (STAY,)) for state in range(first, last)]
+            found.append(TargetStep(last, None, (OFF,)))
+            found += [TargetStep(last, first + 1, (CHANGE, STAY))] if count > 1 else []
+            found.append(TargetStep(None, first, (ON,)))
+        return tuple(found)
 
     @property
     def state_machine(self) -> StateMachine:
-        """The state diagram of the targets, which W6 is the matrix of."""
+        """The state machine of the targets, whose matrix is W6."""
         names: dict[int | None, str] = {**dict(enumerate(self.state_names)), None: OFF}
         pairs = [(names[step.source], names[step.target]) for step in self.steps]
         return StateMachine(self.state_names, pairs, off=OFF)
 
     @cached_property
     def position_moves(self) -> tuple[tuple[str, int | None, int | None], ...]:
-        """What a position does (a component of h2), from where and to where, in the order of h1."""
+        """Moves of positions (a component of h2), with the places before and after, in the order of h1."""
         everywhere = range(self.positions)
         return (
             *((STAY, place, place) for place in everywhere),
@@ -213,7 +212,7 @@ class TargetModel:
 
     @property
     def position_machine(self) -> StateMachine:
-        """The state diagram of the positions, which W2 is the matrix of."""
+        """The state machine of the positions, whose matrix is W2."""
         places = [str(place) for place in range(self.positions)]
         names: dict[int | None, str] = {**dict(enumerate(places)), None: OFF}
         pairs = [(names[source], names[target]) for _, source, target in self.position_moves]
@@ -221,7 +220,7 @@ class TargetModel:
 
 
 def whole_number(value: object, what: str, error: type[pfn.PfnError]) -> int:
-    """The value as an int; anything but a whole number from 0 on is refused with this error."""
+    """The value as an int; refuse anything but a whole number from 0 on, with the given error."""
     try:
         number = index(value)  # type: ignore[arg-type]  # the TypeError is the check
     except TypeError:
@@ -232,7 +231,7 @@ def whole_number(value: object, what: str, error: type[pfn.PfnError]) -> int:
 
 
 def whole_numbers(values: Iterable[object], what: str, error: type[pfn.PfnError]) -> tuple[int, ...]:
-    """The values as ints; anything but a list of whole numbers from 0 on is refused with this error."""
+    """The values as ints; refuse anything but a list of whole numbers from 0 on, with the given error."""
     if not isinstance(values, Iterable) or isinstance(values, str):
         raise error(f"{what} must be a list of whole numbers, found {values!r}. Write [3, 3, 4].")
     return tuple(whole_number(value, what, error) for value in values)

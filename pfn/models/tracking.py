@@ -1,19 +1,19 @@
-"""Section 5: a network that follows any number of targets through a sensor image, and reads off their kinds."""
+"""The target tracker (section 5): a network that follows targets through a sensor image, and finds their kinds."""
 
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pfn
-from pfn.automata.basis import stacked_units
-from pfn.models.targets import CHANGE, OFF, ON, STAY, Step, TargetKind, TargetModel
+from pfn.automata.arrays import stacked_units
+from pfn.models.targets import CHANGE, OFF, ON, STAY, TargetKind, TargetModel
 from pfn.network import Slice
 
+# The components of h2, in the paper's order a1 … a4.
 MOVES = (STAY, CHANGE, ON, OFF)
-"""The components of h2, in the paper's order a1 … a4."""
 
+# The paper's two kinds. Their emissions are chosen here: the figure that shows them is missing from the paper.
 PAPER_KINDS = (TargetKind("A", (2, 0, 4, 1, 3)), TargetKind("B", (2, 3, 1, 0)))
-"""The paper's two kinds; their emissions are those of FINDINGS, since the figure is missing."""
 
 
 def tracking_network(
@@ -22,8 +22,19 @@ def tracking_network(
     """The target tracker: observe x1 (sensors, slices), and infer the rest.
 
     x1 sensors, x2 positions, x3 emitted rows, x4 target states, x5 kinds; h1, h3 the transitions of x2 and
-    x4, h2 what positions do; u1, u2, u3, v1, v2 couple them. The defaults are the paper's.
+    x4, h2 the moves of positions; u1, u2, u3, v1, v2 couple them. The defaults are the paper's.
 
+    Parameters
+    ----------
+    positions
+        Number of positions of a target.
+    pattern_size
+        Number of rows of the pattern in which a target is seen.
+    kinds
+        Kinds of targets.
+
+    Examples
+    --------
     >>> print(tracking_network())  # doctest: +ELLIPSIS
     eq1: [x3[t]; x2[t]; x1[t]] = W1 u1[t]    x3: 5; x2: 15; x1: 19; u1: 75; W1: 39 × 75 known, sparse
     eq2: [x2[t]; x2[t+1]] = W2 h1[t]         x2: 15; h1: 73; W2: 30 × 73 known, sparse
@@ -59,20 +70,15 @@ def network_of(model: TargetModel) -> pfn.Network:
 
 
 def model_of(network: pfn.Network) -> TargetModel:
-    """The description that a tracking network was built from, read back from its matrices."""
-    known = {parameter.name: parameter.value for parameter in network.parameters if parameter.sparse}
-    if {"W3", "W7"} <= known.keys() and {"x2", "x3", "x5"} <= {variable.name for variable in network.variables}:
-        model = _read_model(network, known)
-        if model is not None and network_of(model).parameters == network.parameters:
-            return model
-    raise pfn.DataError(
+    """The model that a tracking network was built from, read back from its matrices."""
+    foreign = pfn.DataError(
         f"expected a network made by tracking_network, found {network!r} with other variables or matrices. "
         "Describe the targets by TargetKinds and build the network from them."
     )
-
-
-def _read_model(network: pfn.Network, known: dict[str, Any]) -> TargetModel | None:
-    """The kinds that W3 (states over emitted rows) and W7 (kinds over states) speak of, if they do."""
+    known: dict[str, Any] = {parameter.name: parameter.value for parameter in network.parameters if parameter.sparse}
+    if not {"W3", "W7"} <= known.keys() or not {"x2", "x3", "x5"} <= {v.name for v in network.variables}:
+        raise foreign
+    # W3 has the states over the emitted rows, W7 the kinds over the states.
     kinds, pattern = network.variable("x5"), network.variable("x3")
     emitted = known["W3"].toarray()[-pattern.size :].argmax(axis=0)
     owners = known["W7"].toarray()[: kinds.size].argmax(axis=0)
@@ -82,9 +88,13 @@ def _read_model(network: pfn.Network, known: dict[str, Any]) -> TargetModel | No
     names = kinds.labels or [str(number) for number in rows]
     try:
         described = tuple(TargetKind(names[number], tuple(emission)) for number, emission in rows.items())
-        return TargetModel(network.variable("x2").size, pattern.size, described)
+        model = TargetModel(network.variable("x2").size, pattern.size, described)
     except pfn.DeclarationError:
-        return None
+        raise foreign from None
+    # Whatever else the network may be, these two matrices could be read: the others decide.
+    if network_of(model).parameters != network.parameters:
+        raise foreign
+    return model
 
 
 def _matrices(model: TargetModel) -> dict[str, Any]:
@@ -112,13 +122,10 @@ def _matrices(model: TargetModel) -> dict[str, Any]:
 
 
 def _coupled_moves(model: TargetModel) -> list[tuple[int, str]]:
-    """The columns of W5, numbers of steps with what positions do: repetitions first, then on, off, stay."""
+    """The columns of W5, numbers of steps with moves of positions: repetitions first, then on, off, stay."""
+    order = ((CHANGE, STAY), (ON,), (OFF,), (STAY,))
     pairs = [(number, move) for number, step in enumerate(model.steps) for move in step.moves]
-    return sorted(pairs, key=lambda pair: _coupling_order(model.steps[pair[0]]))
-
-
-def _coupling_order(step: Step) -> int:
-    return ((CHANGE, STAY), (ON,), (OFF,), (STAY,)).index(step.moves)
+    return sorted(pairs, key=lambda pair: order.index(model.steps[pair[0]].moves))
 
 
 def _labels(model: TargetModel) -> dict[str, Sequence[str]]:

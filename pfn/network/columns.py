@@ -1,4 +1,4 @@
-"""Which columns equations and variables have when the bottom of the network has T of them (DESIGN, section 2)."""
+"""Columns of equations and variables when the bottom of the network has T of them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -6,7 +6,8 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Literal
 
-from pfn.errors import DeclarationError
+from pfn.errors import DeclarationError, PfnError
+from pfn.network.labelled import check_same_labels
 from pfn.network.matrices import all_columns_alike
 from pfn.network.parameter import Parameter
 from pfn.network.structured import Shift, as_terms
@@ -52,7 +53,7 @@ class Factorization:
         }
         for field, content in fields.items():
             object.__setattr__(self, field, content)
-        for check in (_check_children, _check_parents, _check_lags, _check_rows, _check_normalize):
+        for check in (_check_children, _check_parents, _check_lags, _check_rows, _check_labels, _check_normalize):
             check(self)
 
     @property
@@ -169,6 +170,30 @@ def _check_rows(equation: Factorization) -> None:
                 f"{'have' if len(equation.children) > 1 else 'has'} {equation.rows} components. "
                 f"Give {parameter.name} the shape ({equation.rows}, {columns})."
             )
+
+
+def _check_labels(equation: Factorization) -> None:
+    for term in equation.terms:
+        check_matrix_labels(equation, term, term.parameter.labels, DeclarationError)
+
+
+def check_matrix_labels(
+    equation: Factorization,
+    term: Term,
+    labels: tuple[Sequence[str] | None, Sequence[str] | None],
+    error: type[PfnError],
+    names: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
+    """Refuse a matrix whose rows or columns are labelled otherwise than the children or the parent of a term.
+
+    `names` has the labels that data came with, by variable without labels of its own.
+    """
+    below = [child.variable.labels or names.get(child.variable.name) for child in equation.children]
+    stacked = None if None in below else [label for group in below for label in group or ()]
+    parent = term.slice.variable
+    rows, columns = (f"{equation}: the {axis} of {term.parameter.name}" for axis in ("rows", "columns"))
+    check_same_labels(labels[0], stacked, rows, error)
+    check_same_labels(labels[1], parent.labels or names.get(parent.name), columns, error)
 
 
 def _check_normalize(equation: Factorization) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.errors import DeclarationError
+from pfn.errors import DeclarationError, PfnError
 
 Matrix = Any  # a read-only 2-D numpy array or a scipy.sparse CSR array
 
@@ -16,7 +16,7 @@ TIE_ROUNDING = 1e-5
 def checked_matrix(values: object, what: str) -> Matrix:
     """A read-only copy of a finite, non-negative, non-empty matrix."""
     if sp.issparse(values):
-        matrix: Any = sp.csr_array(values, copy=True)
+        matrix: Any = sp.csr_array(sound_sparse(values, what, DeclarationError), copy=True)
         matrix.sum_duplicates()
         check_matrix_shape(matrix.shape, what)
         matrix.data = _checked_numbers(matrix.data, what, np.column_stack(matrix.tocoo().coords))
@@ -27,8 +27,39 @@ def checked_matrix(values: object, what: str) -> Matrix:
     return dense
 
 
+def sound_sparse(values: Any, what: str, error: type[PfnError]) -> Any:
+    """A sparse matrix whose indices were all looked at: wrong ones make compiled code crash without a word.
+
+    It shares the numbers of the given one, which stays as it is, and believes none of its remarks (such as "sorted").
+    """
+    try:
+        if values.format in ("csr", "csc"):
+            kind = sp.csr_array if values.format == "csr" else sp.csc_array
+            matrix = kind((values.data, values.indices, values.indptr), shape=values.shape)
+            matrix.check_format(full_check=True)
+        elif values.format == "bsr":
+            matrix = sp.bsr_array((values.data, values.indices, values.indptr), shape=values.shape)
+            matrix.check_format(full_check=True)
+        elif values.format == "coo":
+            matrix = sp.coo_array((values.data, values.coords), shape=values.shape)  # which looks at them
+        else:
+            return sound_sparse(values.tocoo(), what, error)
+    except (ValueError, IndexError, TypeError) as wrong:
+        raise error(
+            f"{what}: the sparse matrix is damaged: {wrong}. Make it anew, for example from its dense form."
+        ) from wrong
+    return matrix
+
+
+def _refuse_masked(values: object, what: str) -> None:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        place = [int(i) for i in np.argwhere(np.ma.getmaskarray(values))[0]]
+        raise DeclarationError(f"{what} must be known throughout, found a masked entry at {place}. Fill it in.")
+
+
 def _checked_numbers(values: object, what: str, places: Any = None) -> np.ndarray:
     """Real, finite, non-negative numbers; `places` has the row and column of each where they are not a matrix."""
+    _refuse_masked(values, what)
     try:
         array = np.array(values)
     except ValueError as error:
@@ -57,8 +88,9 @@ def check_matrix_shape(shape: tuple[int, ...], what: str) -> None:
 
 def _as_given(values: Any, what: str) -> Matrix:
     """An array or a sparse matrix of any kind of entries."""
+    _refuse_masked(values, what)
     try:
-        return values if sp.issparse(values) else np.asarray(values)
+        return sound_sparse(values, what, DeclarationError) if sp.issparse(values) else np.asarray(values)
     except ValueError as error:
         raise DeclarationError(f"{what} must be a matrix: {error}.") from error
 

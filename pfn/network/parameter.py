@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pfn.errors import DeclarationError
+from pfn.network.labelled import check_same_labels, read_table
 from pfn.network.matrices import (
     Matrix,
     check_matrix_shape,
@@ -47,6 +49,8 @@ class Parameter(Symbol):
     """Ones where entries may differ from zero, where that was declared."""
     groups: np.ndarray | None
     """For every entry of the pattern the number of its group: entries of a group are equal."""
+    labels: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
+    """Those of rows and of columns that the matrices came with; equations hold them against those of variables."""
 
     __add__, __radd__ = refused("+", "parameters do not add up, their terms do: W @ x[t] + V @ y[t].")
 
@@ -63,6 +67,9 @@ class Parameter(Symbol):
         tied: object = None,
     ) -> None:
         check_name(name, "a parameter")
+        value, prior, pattern, tied, labels = _without_labels(
+            name, {"value": value, "prior": prior, "pattern": pattern, "tied": tied}
+        )
         zeros, groups = _pattern(name, pattern, tied)
         matrix = None if value is None else checked_matrix(value, f"parameter {name}: its value")
         size = _shape(name, zeros if matrix is None else matrix, shape)
@@ -78,6 +85,7 @@ class Parameter(Symbol):
             "learn": _learned(name, matrix, learn),
             "prior": None if prior is None else checked_matrix(prior, f"parameter {name}: its prior"),
             "prior_weight": prior_weight,
+            "labels": labels,
         }
         for field, content in fields.items():
             object.__setattr__(self, field, content)
@@ -127,6 +135,22 @@ class Parameter(Symbol):
     def __repr__(self) -> str:
         word = "learned" if self.learn else "known"
         return f"{type(self).__name__}({self.name!r}, {self.describe().replace(f' {word}', f', {word}', 1)})"
+
+
+def _without_labels(name: str, given: dict[str, object]) -> tuple[Any, ...]:
+    """What was given as bare matrices, and the labels of rows and columns, which all that have some must share."""
+    labels: list[tuple[str, ...] | None] = [None, None]
+    for role, values in given.items():
+        table = read_table(values, f"parameter {name}: its {role}", DeclarationError)
+        if table is None:
+            continue
+        given[role] = table.values
+        for axis, found in enumerate((table.rows, table.columns)):
+            if found is not None:
+                place = f"parameter {name}: the {('rows', 'columns')[axis]} of its {role}"
+                check_same_labels(found.names, labels[axis], place, DeclarationError)
+                labels[axis] = found.names
+    return (*given.values(), tuple(labels))
 
 
 def _pattern(name: str, pattern: object, tied: object) -> tuple[Matrix | None, np.ndarray | None]:

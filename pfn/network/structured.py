@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.errors import DeclarationError
+from pfn.network.labelled import read_table
 from pfn.network.parameter import Parameter
 from pfn.network.sums import Sum, Summand
 from pfn.network.symbols import shown
@@ -73,8 +74,11 @@ def _band(numbers: np.ndarray, offsets: list[int], first: int, shape: tuple[int,
 
 def _numbers(given: Any, what: str, of: str) -> Any:
     """A count, or a row of numbers; the numbers themselves are checked with the matrix that they make."""
+    table = read_table(given, what, DeclarationError)
+    if table is not None and table.rows is not None:
+        raise DeclarationError(f"{what} is taken by position, found numbers with labels. Give .to_numpy() of them.")
     try:
-        array = np.asarray(given)
+        array = np.asarray(given if table is None else table.values)
     except ValueError:  # rows of different lengths
         array = np.array([[]])
     if array.ndim == 0:

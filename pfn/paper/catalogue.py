@@ -4,18 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from pfn.errors import OptionError
-from pfn.paper import (
-    section2,
-    section3,
-    section3_hidden,
-    section3_learning,
-    section4,
-    section5,
-    section5_model,
-    section5_noisy,
-    section6,
-    section7,
-)
+from pfn.paper import section2, section3, section4, section5, section6, section7
 from pfn.paper.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -28,26 +17,26 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     section3.superposition,
     section3.predict_from_first,
     section3.predict_from_fourth,
-    section3_hidden.nondeterministic,
-    section3_hidden.partly_observed,
-    section3_hidden.one_solution,
-    section3_hidden.sparse,
-    section3_hidden.low_sparseness,
-    section3_hidden.all_hidden,
-    section3_learning.learn_six,
-    section3_learning.learn_eight,
-    section3_learning.learn_sparse,
-    section3_learning.learn_mixture,
-    section3_learning.learn_noisy_mixture,
+    section3.nondeterministic,
+    section3.partly_observed,
+    section3.one_solution,
+    section3.sparse,
+    section3.low_sparseness,
+    section3.all_hidden,
+    section3.learn_six,
+    section3.learn_eight,
+    section3.learn_sparse,
+    section3.learn_mixture,
+    section3.learn_noisy_mixture,
     section4.hierarchy_matrices,
     section4.hierarchy_accepts,
     section4.hierarchy,
     section4.hierarchy_sparse,
-    section5_model.tracking_model,
+    section5.tracking_model,
     section5.tracking_clean,
-    section5_noisy.tracking_noisy,
-    section5_noisy.tracking_sparse,
-    section5_noisy.tracking_released,
+    section5.tracking_noisy,
+    section5.tracking_sparse,
+    section5.tracking_released,
     section5.tracking_hidden_slice,
     section5.tracking_hidden_end,
     section6.spectrogram_model,
@@ -59,7 +48,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def named(names: Sequence[str]) -> tuple[Experiment, ...]:
-    """The experiments with these names, in the order of the paper; all without any."""
+    """Experiments by their names, in the order of the paper.
+
+    Parameters
+    ----------
+    names
+        Names of experiments; none: all.
+    """
     known = [experiment.name for experiment in EXPERIMENTS]
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""What an experiment is: a claim of the paper, the code that tests it, what came out, and the verdict."""
+"""Experiments: a claim of the paper, the code that tests it, the figures found, and the verdict."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from pfn.solve.checks import check_count
 if TYPE_CHECKING:
     from pfn.plots import Film, Picture
 
+# Seeds of a quick run.
 QUICK_SEEDS = 3
 
 Verdict = Literal["reproduced", "reproduced with a difference", "as expected", "failed"]
@@ -22,7 +23,7 @@ Verdict = Literal["reproduced", "reproduced with a difference", "as expected", "
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run experiments: `quick` takes fewer seeds and smaller sounds and texts.
+    """Setting of experiments: `quick` takes fewer seeds and smaller sounds and texts.
 
     Seeds count from `seed`. Section 6 uses the sound file `recording`, or a passage made by code.
     """
@@ -37,11 +38,11 @@ class Setting:
             raise FileError(f"{self.recording}: expected a sound file, found nothing there. Name another, or none.")
 
     def seeds(self, count: int, *, quick: int = QUICK_SEEDS) -> range:
-        """So many seeds, or a few where it should be quick."""
+        """`count` seeds, or a few where it should be quick."""
         return range(self.seed, self.seed + (min(count, quick) if self.quick else count))
 
 
-class Spread(NamedTuple):
+class SeedSpread(NamedTuple):
     """A figure over several seeds."""
 
     median: float
@@ -50,7 +51,7 @@ class Spread(NamedTuple):
     runs: int
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
+    def of(cls, values: Iterable[float]) -> "SeedSpread":
         """The spread of these values, one for each run; of none, it is not a number."""
         found = [float(value) for value in values] or [nan]
         return cls(float(np.median(found)), float(np.min(found)), float(np.max(found)), len(found))
@@ -64,7 +65,7 @@ class Spread(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """In how many runs something was so."""
+    """The number of runs in which something was so."""
 
     successes: int
     runs: int
@@ -77,7 +78,7 @@ class Runs(NamedTuple):
 
     @property
     def always(self) -> bool:
-        """Whether it was so in every run."""
+        """True if it was so in every run."""
         return self.successes == self.runs
 
     def __str__(self) -> str:
@@ -85,7 +86,7 @@ class Runs(NamedTuple):
 
 
 def number(value: float) -> str:
-    """A figure as a reader wants it.
+    """A figure with the digits that a reader needs.
 
     >>> number(0.00002345), number(784.0), number(0.145)
     ('2.3e-05', '784', '0.145')
@@ -93,18 +94,18 @@ def number(value: float) -> str:
     return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.4g}"
 
 
-Value: TypeAlias = float | str | Spread | Runs
+Value: TypeAlias = float | str | SeedSpread | Runs
 
 
 @dataclass(frozen=True)
 class Check:
-    """One figure: what the paper says, what came out, and what is accepted.
+    """One figure: the paper's, ours, and the range that is accepted.
 
     A number is accepted from `least` to `most`, of several runs each one; a count of runs if it is all of them, unless
     a range is given; a text if it is `wanted`. A claim that is no figure is `so` or not. `difference` says why ours is
     not what the paper says, where that is known and explained.
 
-    >>> check = Check("RMSE", "0.034", Spread.of([0.021, 0.035]), least=0.02, most=0.03)
+    >>> check = Check("RMSE", "0.034", SeedSpread.of([0.021, 0.035]), least=0.02, most=0.03)
     >>> check.holds, check.accepted
     (False, '0.02 to 0.03')
     """
@@ -126,7 +127,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether what came out is accepted; what is not a number never is."""
+        """True if our figure is accepted; NaN never is."""
         if self.so is not None:
             return bool(self.so)
         if self.wanted is not None:
@@ -136,7 +137,7 @@ class Check:
 
     @property
     def accepted(self) -> str:
-        """What is accepted, in words; nothing for a claim that is no figure."""
+        """The accepted range in words; empty for a claim that is no figure."""
         if self.so is not None:
             return ""
         if self.wanted is not None:
@@ -148,6 +149,7 @@ class Check:
 
     @property
     def _range(self) -> tuple[float, float]:
+        """The least and the most that is accepted."""
         if isinstance(self.ours, Runs) and self.least is None and self.most is None:
             return self.ours.runs, self.ours.runs
         least, most = -inf if self.least is None else self.least, inf if self.most is None else self.most
@@ -156,14 +158,14 @@ class Check:
 
 def _extent(value: Value) -> tuple[float, float]:
     """The lowest and the highest of the figures that a value stands for."""
-    if isinstance(value, Spread):
+    if isinstance(value, SeedSpread):
         return value.lowest, value.highest
     single = float(value.successes if isinstance(value, Runs) else value)
     return single, single
 
 
 class Shown(NamedTuple):
-    """A picture or film and what is to be seen in it."""
+    """A picture or film, and its caption."""
 
     caption: str
     picture: "Picture | Film"
@@ -177,7 +179,7 @@ class Experiment:
     """One experiment of the paper; `run` yields checks and pictures, `network` names the drawing to go with them,
     in which `observed` variables are not shaded.
 
-    What the docstring of `run` says is what the paper says, in short.
+    The docstring of `run` is the paper's claim, in short.
     """
 
     name: str
@@ -191,12 +193,12 @@ class Experiment:
 
     @property
     def says(self) -> str:
-        """What the paper says, in short."""
+        """The paper's claim, in short."""
         return " ".join((inspect.getdoc(self.run) or "").split())
 
     @property
     def code(self) -> str:
-        """The source text of what is run, after the functions it uses."""
+        """The source text of the experiment, after the functions that it uses."""
         sources = (inspect.getsource(function) for function in (*self.uses, self.run))
         return "\n\n".join(source[source.index("def ") :] for source in sources)
 
@@ -211,12 +213,12 @@ def experiment(
     uses: tuple[Callable[..., object], ...] = (),
     in_paper: bool = True,
 ) -> Callable[[Callable[[Setting], Findings]], Experiment]:
-    """Make a function an experiment: its docstring is what the paper says, `uses` are functions to show with it."""
+    """Make a function an experiment: its docstring is the paper's claim, `uses` are functions to show with it."""
     return lambda run: Experiment(name, section, title, run, network, observed, uses, in_paper)
 
 
 def verdict(checks: Sequence[Check], *, in_paper: bool) -> Verdict:
-    """What the checks amount to; without any, an experiment has failed to show anything."""
+    """The verdict of all checks; without any, an experiment has failed to show anything."""
     if not checks or not all(check.holds for check in checks):
         return "failed"
     if not in_paper:

@@ -1,4 +1,4 @@
-"""What is measured on results in more than one experiment."""
+"""Measures of results that more than one experiment uses."""
 
 from itertools import pairwise
 
@@ -28,18 +28,27 @@ def stacked(*parts: tuple[int, str]) -> FloatArray:
 
 
 def order_of_columns(matrix: FloatArray, printed: FloatArray) -> npt.NDArray[np.intp]:
-    """Which columns of the matrix are nearest to the printed ones: `matrix[:, order]` is to be compared with them."""
+    """The order of columns nearest to the printed ones: `matrix[:, order]` is to be compared with them."""
     order: npt.NDArray[np.intp] = np.abs(matrix[:, :, None] - printed[:, None, :]).sum(axis=0).argmin(axis=0)
     return order
 
 
 def worst_error(result: pfn.Result) -> float:
-    """The largest RMSE of any equation."""
-    return max(result.rmse.values())
+    """The largest RMSE of any equation of which some entry counts."""
+    return max(error for error in result.rmse.values() if not np.isnan(error))
+
+
+def rmse_of_all(result: pfn.Result) -> float:
+    """The RMSE of the only equation, [x[t]; x[t+1]] = W h[t], as the paper takes it: over all entries of X_C.
+
+    `result.rmse` leaves out those at the ends of X that are hidden, which cannot be wrong.
+    """
+    (equation,) = result.network.factorizations
+    return float(np.sqrt(result.squared_error / (equation.rows * result["h"].shape[1])))
 
 
 def is_walk(machine: StateMachine, x: FloatArray, *, tolerance: float = 0.01) -> bool:
-    """Whether every slice is one state, all equally strong, and every step a transition of the machine."""
+    """True if every slice is one state, all equally strong, and every step a transition of the machine."""
     path, strengths = x.argmax(axis=0), x.max(axis=0)
     single = bool((strengths >= (1 - tolerance) * x.sum(axis=0)).all())
     equal = bool(np.ptp(strengths) <= tolerance * strengths.max())
@@ -48,7 +57,7 @@ def is_walk(machine: StateMachine, x: FloatArray, *, tolerance: float = 0.01) ->
 
 
 def strongest_share(x: FloatArray) -> FloatArray:
-    """How much of each slice is in its strongest state."""
+    """The share of the strongest state in each slice."""
     share: FloatArray = x.max(axis=0) / x.sum(axis=0)
     return share
 
@@ -67,5 +76,5 @@ def transitions_found(machine: StateMachine, W: FloatArray, *, tolerance: float 
 
 
 def all_found(machine: StateMachine, W: FloatArray) -> bool:
-    """Whether every transition of the machine is a column of a learned W, each up to its sum."""
+    """True if every transition of the machine is a column of a learned W, up to its sum."""
     return set(range(len(machine.transitions))) <= set(transitions_found(machine, W))

@@ -77,6 +77,7 @@ NETWORKS: dict[str, Callable[[], pfn.Network]] = {
     "language-chain": lambda: language_chain(4319, features=100),
 }
 
+# Options of `plots.draw` for each network: observed variables, time slices.
 DRAWINGS: dict[str, dict[str, Any]] = {
     "graph-example": {"observed": ["x1", "x2", "x3", "x4"], "plates": None},
     "nmf": {"observed": ["x1"]},
@@ -87,4 +88,3 @@ DRAWINGS: dict[str, dict[str, Any]] = {
     "language": {"observed": ["y"], "slices": 4},
     "language-chain": {"observed": ["y", "z"]},
 }
-"""How each network is drawn: what is observed, and whether in time slices."""

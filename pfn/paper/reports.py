@@ -1,4 +1,4 @@
-"""What came out of an experiment, as plain data: figures in words and numbers, pictures as files, the verdict."""
+"""Reports of experiments as plain data: figures in words and numbers, pictures as files, the verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from pfn.errors import PfnError
 from pfn.paper.experiment import Check, Experiment, Findings, Setting, Shown, Value, Verdict, number, verdict
 from pfn.paper.originals import DRAWINGS, NETWORKS
 
-PAGE_DPI = 96  # pixels that a browser takes for an inch
+# Pixels that a browser takes for an inch.
+PAGE_DPI = 96
 
 
 class Drawn(NamedTuple):
@@ -22,12 +23,12 @@ class Drawn(NamedTuple):
     kind: Literal["png", "html"]
     content: bytes
     width: int | None
-    """In pixels of the page; None for a film, which takes what there is."""
+    """In pixels of the page; None for a film, which takes all there is."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came out of one experiment; `broke` is the error that ended it, if one did, `trace` where it arose."""
+    """The outcome of one experiment; `broke` is the error that ended it, if one did, `trace` where it arose."""
 
     experiment: Experiment
     checks: tuple[Check, ...]
@@ -47,7 +48,7 @@ class Report:
         return {self._file(place): figure.content for place, figure in enumerate(self.figures, 1)}
 
     def data(self) -> dict[str, Any]:
-        """What the results file says of it."""
+        """The entry in the results file."""
         about = self.experiment
         return {
             "name": about.name,
@@ -58,7 +59,17 @@ class Report:
             "verdict": self.verdict,
             "paper": {check.what: check.paper for check in self.checks},
             "ours": {check.what: _plain(check.ours) for check in self.checks},
-            "checks": [_check_data(check) for check in self.checks],
+            "checks": [
+                {
+                    "what": check.what,
+                    "paper": check.paper,
+                    "ours": number(check.ours) if isinstance(check.ours, int | float) else str(check.ours),
+                    "accepted": check.accepted,
+                    "holds": check.holds,
+                    "difference": check.difference,
+                }
+                for check in self.checks
+            ],
             "error": self.broke,
             "traceback": self.trace,
             "seconds": round(self.seconds, 2),
@@ -74,7 +85,7 @@ class Report:
 
 
 def report(experiment: Experiment, setting: Setting) -> Report:
-    """Run an experiment. An error ends it and makes it a failed one; what was found before is kept."""
+    """Run an experiment. An error ends it and makes it a failed one; earlier findings are kept."""
     checks, figures, broke, trace, begin = list[Check](), list[Drawn](), "", "", perf_counter()
     try:
         for finding in findings(experiment, setting):
@@ -89,7 +100,7 @@ def report(experiment: Experiment, setting: Setting) -> Report:
 
 
 def findings(experiment: Experiment, setting: Setting) -> Findings:
-    """The network, if there is one, and then what the experiment finds."""
+    """The network, if there is one, and then the findings of the experiment."""
     if experiment.network is not None:
         network, options = NETWORKS[experiment.network](), DRAWINGS[experiment.network]
         observed = {"observed": experiment.observed} if experiment.observed else {}
@@ -104,20 +115,8 @@ def drawn(shown: Shown) -> Drawn:
     return Drawn(shown.caption, "png", shown.picture.png(), round(PAGE_DPI * shown.picture.get_figwidth()))
 
 
-def _check_data(check: Check) -> dict[str, Any]:
-    text = number(check.ours) if isinstance(check.ours, int | float) else str(check.ours)
-    return {
-        "what": check.what,
-        "paper": check.paper,
-        "ours": text,
-        "accepted": check.accepted,
-        "holds": check.holds,
-        "difference": check.difference,
-    }
-
-
 def _plain(value: Value) -> float | str | Mapping[str, float | None] | None:
-    """A value as JSON has it, where what is not a number is null."""
+    """A value for JSON, with null for numbers that are not finite."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):

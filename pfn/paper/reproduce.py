@@ -1,22 +1,38 @@
-"""Running many experiments, several at a time, and writing what came out: results.json first, the page from it."""
+"""Running many experiments, several at a time, and writing the results: results.json first, the page from it."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import groupby
 from os import PathLike, cpu_count
 from pathlib import Path
+from typing import Any
 
 from joblib import Parallel, delayed
 
 from pfn import plots
 from pfn.errors import FileError
+from pfn.files import write_whole
 from pfn.paper.catalogue import named
 from pfn.paper.experiment import Experiment, Setting
-from pfn.paper.page import page
 from pfn.paper.reports import Report, report
+from pfn.plots.pages import rendered
 from pfn.solve.checks import check_count
 
-PAGE, RESULTS, FIGURES = "index.html", "results.json", "figures"
+PAGE = "index.html"
+RESULTS = "results.json"
+FIGURES = "figures"
+
+SECTIONS = {
+    "2": "Positive factor networks",
+    "3": "Factored sequential data models",
+    "4": "Hierarchical factored state model",
+    "5": "Multiple target tracking model",
+    "6": "Sparse hierarchical sequential data model",
+    "7": "Language modelling",
+    "Appendix": "Appendices",
+}
 
 
 def reproduce(
@@ -28,13 +44,36 @@ def reproduce(
     started: Callable[[Sequence[Experiment]], None] = lambda _: None,
     finished: Callable[[Report], None] = lambda _: None,
 ) -> list[Report]:
-    """Run the experiments with these names, or all, and write index.html, results.json and figures/ into `out`.
+    """Run experiments and write index.html, results.json and figures/ about them.
 
-    `jobs` run at a time, one a core without it. `finished` is called with every report as it comes.
+    Parameters
+    ----------
+    names
+        Names of experiments; none: all.
+    out
+        Folder to write into.
+    setting
+        Seeds, sizes and recording.
+    jobs
+        Number of experiments that run at a time; None: one a core.
+    started
+        Function that is called with all experiments before the first runs.
+    finished
+        Function that is called with every report as it comes.
     """
-    chosen, setting, jobs = named(names), setting or Setting(), _checked(jobs)
+    chosen, setting = named(names), setting or Setting()
+    if jobs is None:
+        jobs = cpu_count() or 1
+    check_count(jobs, "jobs", 1)
     plots.Picture()  # says what to install where something is missing, before anything runs
-    folder = _writable(Path(out))
+    folder = Path(out)
+    try:  # a folder that cannot be written is better known before an hour of computing
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        for name in (PAGE, RESULTS):
+            with (folder / name).open("a", encoding="utf-8"):
+                pass
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be made a folder for the page: {error.strerror}. Name another.") from error
     started(chosen)
     reports = []
     try:
@@ -49,6 +88,7 @@ def reproduce(
 
 
 def _run(chosen: Sequence[Experiment], setting: Setting, jobs: int) -> Iterator[Report]:
+    """Reports as they come, from several processes if there are several jobs."""
     if min(jobs, len(chosen)) == 1:
         return (report(experiment, setting) for experiment in chosen)
     run: Iterator[Report] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
@@ -58,12 +98,13 @@ def _run(chosen: Sequence[Experiment], setting: Setting, jobs: int) -> Iterator[
 
 
 def _by_name(name: str, setting: Setting) -> Report:
-    """For another process: an experiment travels by its name."""
+    """The report of an experiment in another process, to which it travels by its name."""
     (experiment,) = named([name])
     return report(experiment, setting)
 
 
 def _write(folder: Path, reports: Sequence[Report], setting: Setting) -> None:
+    """Write results, figures and page, without figures of earlier runs of these experiments."""
     results = {
         "pfn": version("positive-factor-networks"),
         "quick": setting.quick,
@@ -75,25 +116,19 @@ def _write(folder: Path, reports: Sequence[Report], setting: Setting) -> None:
     for old in (old for found in reports for old in (folder / FIGURES).glob(f"{found.experiment.name}-[0-9].*")):
         old.unlink()
     for name, content in files.items():
-        (folder / FIGURES / name).write_bytes(content)
-    (folder / RESULTS).write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
-    (folder / PAGE).write_text(page(results, files), encoding="utf-8")
+        write_whole(folder / FIGURES / name, content)
+    write_whole(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False).encode())
+    write_whole(folder / PAGE, page(results, files).encode())
 
 
-def _writable(folder: Path) -> Path:
-    """The folder, made and tried out: what cannot be written is better known before an hour of computing."""
-    try:
-        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
-        for name in (PAGE, RESULTS):
-            with (folder / name).open("a", encoding="utf-8"):
-                pass
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be made a folder for the page: {error.strerror}. Name another.") from error
-    return folder
-
-
-def _checked(jobs: int | None) -> int:
-    if jobs is None:
-        return cpu_count() or 1
-    check_count(jobs, "jobs", 1)
-    return jobs
+def page(results: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+    """The page, one HTML file that needs no connection, with these results; `files` are the pictures by name."""
+    by_section = groupby(results["experiments"], key=lambda found: str(found["section"]).split(".")[0].split()[0])
+    parts = [(key, SECTIONS[key], list(members)) for key, members in by_section]
+    pictures = {
+        name: {"page": content.decode()}
+        if name.endswith(".html")
+        else {"page": None, "address": f"data:image/png;base64,{b64encode(content).decode()}"}
+        for name, content in files.items()
+    }
+    return rendered("paper/page.html.jinja", results=results, parts=parts, pictures=pictures)

@@ -8,7 +8,7 @@ import numpy as np
 import pfn
 from pfn import plots
 from pfn.models import hierarchical_network, transition_network
-from pfn.paper.experiment import Check, Findings, Runs, Setting, Shown, Spread, experiment
+from pfn.paper.experiment import Check, Findings, Runs, SeedSpread, Setting, Shown, experiment
 from pfn.paper.measures import FloatArray, observed, worst_error
 from pfn.paper.originals import EXPRESSION, NONDETERMINISTIC, UPPER, graph_example, plain_nmf
 
@@ -55,8 +55,8 @@ def nmf_as_a_network(setting: Setting) -> Findings:
         result = pfn.learn(network, {"x1": X}, iterations=2000, seed=seed, tolerance=1e-3)
         errors.append(result.rmse["eq1"])
     yield Shown("X1 = W1 X2", plots.equation(result, "eq1"))
-    yield Check("distance from a plain loop of Lee and Seung's updates", "the same", Spread.of(apart), most=1e-9)
-    yield Check("RMSE where X1 is the product of two matrices", "a factorization", Spread.of(errors), most=5e-3)
+    yield Check("distance from a plain loop of Lee and Seung's updates", "the same", SeedSpread.of(apart), most=1e-9)
+    yield Check("RMSE where X1 is the product of two matrices", "a factorization", SeedSpread.of(errors), most=5e-3)
 
 
 @experiment("superposition-property", "2.1", "Sums of solutions are solutions", network="transitions")
@@ -73,7 +73,7 @@ def sums_of_solutions(setting: Setting) -> Findings:
         a, b = draw.uniform(0.1, 3, 2)
         x, h = a * one["x"] + b * other["x"], a * one["h"] + b * other["h"]
         errors.append(np.abs(np.vstack([x[:, :-1], x[:, 1:]]) - W @ h).max())
-    yield Check("largest violation by α1 y1 + α2 y2", "a solution", Spread.of(errors), most=1e-6)
+    yield Check("largest violation by α1 y1 + α2 y2", "a solution", SeedSpread.of(errors), most=1e-6)
 
 
 @experiment("algorithm-2", "Appendix C", "The second algorithm", network="hierarchy")
@@ -90,7 +90,7 @@ def both_algorithms(setting: Setting) -> Findings:
             result = pfn.infer(network, data, method=method, seed=seed, iterations=5000, tolerance=1e-4)
             counts.append(result.iterations)
             errors.append(worst_error(result))
-    yield Check("largest RMSE, both algorithms", "good convergence", Spread.of(errors), most=1e-4)
+    yield Check("largest RMSE, both algorithms", "good convergence", SeedSpread.of(errors), most=1e-4)
     first, second = (float(np.median(counts)) for counts in sweeps.values())
     yield Check("iterations with algorithm 2", "longer", second, least=first + 1)
     longer = Runs.of(more > fewer for fewer, more in zip(*sweeps.values(), strict=True))

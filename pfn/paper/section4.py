@@ -7,7 +7,7 @@ import numpy as np
 import pfn
 from pfn import plots
 from pfn.models import hierarchical_network
-from pfn.paper.experiment import Check, Findings, Runs, Setting, Shown, Spread, experiment
+from pfn.paper.experiment import Check, Findings, Runs, SeedSpread, Setting, Shown, experiment
 from pfn.paper.measures import FloatArray, observed, order_of_columns, stacked, worst_error
 from pfn.paper.originals import EXPRESSION, LOWER, UPPER
 
@@ -22,12 +22,12 @@ U = stacked((11, "3 10 10 5 6 9 9 7 11 8 1 2 4"), (5, "4 1 3 2 4 1 3 2 5 5 5 5 5
 
 
 def first_nine_slices_right(result: pfn.Result) -> bool:
-    """Whether both levels are the one possible path up to slice 9."""
+    """True if both levels are the one possible path up to slice 9."""
     return all(np.allclose(result[x][:, :9], observed(*path), atol=0.01) for x, path in PATHS.items())
 
 
 def last_slice(result: pfn.Result) -> FloatArray:
-    """In slice 10: how much stays in (de)+, and how much has come to the end."""
+    """Shares in slice 10: of staying in (de)+, and of having come to the end."""
     found: FloatArray = result["x2"][[4, 5], 9]
     return found
 
@@ -73,15 +73,15 @@ def hierarchy(setting: Setting) -> Findings:
     yield Shown("Given, and inferred.", plots.before_and_after(data, results[0], ["x2", "x1"]))
     for name, caption in {"eq2": "level 2", "eq1": "level 1", "eq3": "the coupling"}.items():
         yield Shown(f"The factorization of {caption}.", plots.equation(results[0], name))
-    errors = Spread.of(worst_error(result) for result in results)
+    errors = SeedSpread.of(worst_error(result) for result in results)
     yield Check("largest RMSE within 3000 iterations", "always below 1e-4", errors, most=1e-4)
-    sweeps = Spread.of(result.iterations for result in results)
+    sweeps = SeedSpread.of(result.iterations for result in results)
     reason = "" if sweeps.highest <= 500 else "some runs need up to a few hundred more; with momentum none"
     yield Check("iterations until it is", "500 suffice", sweeps, most=800, difference=reason)
     yield Check("slices 1 to 9 are the one solution", "always", Runs.of(map(first_nine_slices_right, results)))
     both = Runs.of(np.allclose(r["x1"][[0, 2], 9], last_slice(r), atol=0.01) for r in results)
     yield Check("slice 10 is the same two possibilities on both levels", "yes", both)
-    sums = Spread.of(last_slice(result).sum() for result in results)
+    sums = SeedSpread.of(last_slice(result).sum() for result in results)
     yield Check("sum of the two possible states in slice 10", "a mixture", sums, least=0.99, most=1.01)
     mixed = Runs.of(last_slice(result).min() > 0.01 for result in results)
     reason = "" if mixed.always else "any share is a solution, so a few are all but decided"
@@ -103,7 +103,7 @@ def hierarchy_accepts(setting: Setting) -> Findings:
         data = {"x2": observed(UPPER, states)}
         runs = [pfn.infer(network, data, seed=seed, iterations=1000) for seed in setting.seeds(10)]
         residuals[states] = [worst_error(result) for result in runs]
-    right, wrong = (Spread.of(found) for found in residuals.values())
+    right, wrong = (SeedSpread.of(found) for found in residuals.values())
     yield Check(f"largest RMSE with {OBSERVED}", "exact", right, most=1e-4)
     yield Check(f"largest RMSE with {IMPOSSIBLE}", "not exact", wrong, least=0.01)
 

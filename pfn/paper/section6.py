@@ -12,9 +12,12 @@ from pfn.paper.experiment import Check, Findings, Setting, Shown, experiment
 from pfn.paper.measures import FloatArray
 from pfn.paper.piano import RATE, passage
 
-BINS, SHOWN = 512, 250  # of the spectrogram; the higher ones have little energy
+# Frequencies of the spectrogram, and those shown: the higher ones have little energy.
+BINS = 512
+SHOWN = 250
 LEVELS = ["x4", "x3", "x2", "x1"]
-SEQUENCE = {"x2": 3, "x3": 15, "x4": 63}  # slices that an activation reaches ahead; those at the end are cut off
+# Slices that an activation reaches ahead; those at the end are cut off.
+SEQUENCE = {"x2": 3, "x3": 15, "x4": 63}
 SELDOM: dict[pfn.Parameter | str, int] = {
     f"W{level}_{child}": 2 ** (level - 1) for level in (2, 3) for child in range(4)
 }
@@ -36,7 +39,7 @@ def decomposed(X: FloatArray, setting: Setting, method: pfn.Propagate = pfn.PAPE
 
 
 def relative_error(result: pfn.Result, X: FloatArray) -> float:
-    """Of what the top level alone gives back, over the size of the spectrogram."""
+    """The error of what the top level alone gives back, over the size of the spectrogram."""
     return float(np.linalg.norm(top_down(result, 4) - X) / np.linalg.norm(X))
 
 

@@ -15,7 +15,7 @@ from pfn.models import (
     model_of_network,
     word_frequencies,
 )
-from pfn.paper.experiment import Check, Findings, Setting, Shown, Spread, experiment
+from pfn.paper.experiment import Check, Findings, SeedSpread, Setting, Shown, experiment
 
 KINDS = {
     "who": "anna ben carla david emma frank",
@@ -37,7 +37,7 @@ def sentences(count: int, seed: int) -> list[str]:
 
 
 def entropies() -> tuple[float, float]:
-    """Of this source, in nats a token: of its words, each alone, and of its next word, given those before."""
+    """Entropies of the sentences, in nats a token: of single words, and of the next word given those before."""
     often = {"who": 1.0, "does": 1.0, "which": 1.0, "how": 0.5, "what": 1.0}  # in a sentence, which ends with a dot
     tokens = sum(often.values()) + 1
     choice = {kind: log(len(words.split())) for kind, words in KINDS.items()}
@@ -71,10 +71,10 @@ def language(setting: Setting) -> Findings:
         chain.append(model.score(judged).perplexity)
         unigram.append(float(np.exp(-np.mean(np.log(frequencies[vocabulary.encode(judged)])))))
     alone, given = np.exp(entropies())
-    yield Check("bits that a feature says about the word", "", Spread.of(bits), most=0.001)
+    yield Check("bits that a feature says about the word", "", SeedSpread.of(bits), most=0.001)
     what = f"perplexity of the unigram model; of the source, {alone:.2f}"
-    yield Check(what, "", Spread.of(unigram), least=0.97 * alone, most=1.03 * alone)
-    ratio = Spread.of(np.divide(paper, unigram))
+    yield Check(what, "", SeedSpread.of(unigram), least=0.97 * alone, most=1.03 * alone)
+    ratio = SeedSpread.of(np.divide(paper, unigram))
     yield Check("perplexity of the paper's network over that: no better", "", ratio, least=0.99, most=1.02)
     what = f"perplexity of the chain; of the source, {given:.2f}"
-    yield Check(what, "", Spread.of(chain), least=0.97 * given, most=1.1 * given)
+    yield Check(what, "", SeedSpread.of(chain), least=0.97 * given, most=1.1 * given)

@@ -1,7 +1,7 @@
 """Drawings of networks and machines, plots of values, films (extra `plots`).
 
-The names load their files on first use, so that `pfn.plots` can be named without matplotlib. No file here may
-be called like a name below: importing it would hide the name.
+The names load their files on first use, so that `pfn.plots` can be imported without matplotlib. No file of this folder
+may have a name below: importing the file would hide the function.
 """
 
 from importlib import import_module
@@ -10,26 +10,24 @@ from typing import TYPE_CHECKING
 from pfn.errors import OptionError
 
 if TYPE_CHECKING:
-    from pfn.plots.dot_text import dot
-    from pfn.plots.drawing import draw
-    from pfn.plots.equations import equation
-    from pfn.plots.films import Film, film
-    from pfn.plots.histories import convergence
-    from pfn.plots.images import before_and_after, image, stack
+    from pfn.plots.drawings.dot import dot
+    from pfn.plots.drawings.draw import draw
+    from pfn.plots.images.convergence import convergence
+    from pfn.plots.images.equation_pictures import equation
+    from pfn.plots.images.films import Film, film
+    from pfn.plots.images.heatmaps import before_and_after, image, stack
+    from pfn.plots.images.sound import piano_roll, spectrogram
     from pfn.plots.pictures import Picture
-    from pfn.plots.rolls import piano_roll
-    from pfn.plots.spectra import spectrogram
 
 _FILES = {
-    "pfn.plots.dot_text": ("dot",),
-    "pfn.plots.drawing": ("draw",),
-    "pfn.plots.equations": ("equation",),
-    "pfn.plots.films": ("Film", "film"),
-    "pfn.plots.histories": ("convergence",),
-    "pfn.plots.images": ("before_and_after", "image", "stack"),
+    "pfn.plots.drawings.dot": ("dot",),
+    "pfn.plots.drawings.draw": ("draw",),
+    "pfn.plots.images.convergence": ("convergence",),
+    "pfn.plots.images.equation_pictures": ("equation",),
+    "pfn.plots.images.films": ("Film", "film"),
+    "pfn.plots.images.heatmaps": ("before_and_after", "image", "stack"),
+    "pfn.plots.images.sound": ("piano_roll", "spectrogram"),
     "pfn.plots.pictures": ("Picture",),
-    "pfn.plots.rolls": ("piano_roll",),
-    "pfn.plots.spectra": ("spectrogram",),
 }
 _HOMES = {name: file for file, names in _FILES.items() for name in names}
 

@@ -4,7 +4,7 @@ from pfn.errors import OptionError
 
 
 def rendered(template: str, **values: object) -> str:
-    """The page that a template, such as "plots/film.html.jinja", makes of these values; texts are escaped."""
+    """The page of a template, such as "plots/images/film.html.jinja", with these values; texts are escaped."""
     try:
         import jinja2
     except ModuleNotFoundError as error:

@@ -12,21 +12,21 @@ from matplotlib.figure import Figure, SubFigure
 from pfn.errors import FileError, OptionError
 from pfn.files import write_whole
 
-# What a file says of itself besides the picture: no dates, so that equal pictures are equal files.
+# Metadata of files: no dates, so that equal pictures are equal files.
 METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "pfn"},
     "png": {"Software": "pfn"},
     "pdf": {"CreationDate": None, "Creator": "pfn", "Producer": None},
 }
 
+# Dots per inch of PNG pictures: sharp on screens, twice as fine as the points in which sizes are given.
 DPI = 144
-"""Dots per inch of PNG pictures: sharp on screens, twice as fine as the points that sizes are given in."""
 
 
 class Picture(Figure):
-    """A figure that nothing else knows of: no window, no global list of figures, no style changed.
+    """A matplotlib figure of its own: no window, no global list of figures, no style changed.
 
-    It shows itself in notebooks, and everything that matplotlib does with figures can be done with it.
+    It shows itself in notebooks, and has everything that figures of matplotlib have.
 
     >>> picture = Picture(figsize=(2, 1))
     >>> picture.add_subplot().plot([1, 2, 4])
@@ -56,6 +56,7 @@ class Picture(Figure):
         return self._bytes("png", dpi)
 
     def _bytes(self, kind: str, dpi: float) -> bytes:
+        """The picture as the content of a file, without dates or random names."""
         content = BytesIO()
         with mpl.rc_context({"svg.hashsalt": "pfn"}):  # else names inside SVG files are hashed with a random number
             self.savefig(content, format=kind, dpi=dpi, metadata=METADATA[kind])
@@ -66,16 +67,16 @@ class Picture(Figure):
 
 
 def picture_and_axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Picture, Axes]:
-    """Where to draw: a new picture of that size in inches with its axes, or the given axes and their figure."""
+    """A new picture of that size in inches with its axes, or the given axes and their figure."""
     if ax is None:
         picture = Picture(figsize=size, layout="constrained")
         return picture, picture.add_subplot()
     figure = ax.get_figure(root=True)
     if figure is None:
         raise OptionError("ax must be matplotlib axes in a figure, found axes that were removed from theirs.")
-    return cast("Picture", figure), ax  # who gives axes has the figure already, and knows what it is
+    return cast("Picture", figure), ax  # the owner of the axes has the figure, and knows its type
 
 
 def picture_or(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Picture:
-    """Where to draw several axes: a new picture of that size in inches, or the given figure or part of one."""
+    """A new picture of that size in inches, or the given figure or subfigure."""
     return Picture(figsize=size, layout="constrained") if figure is None else cast("Picture", figure)  # as above

@@ -3,22 +3,22 @@
 from pfn.program.layout import Layout
 from pfn.program.lowering import Lowering, SweepKind
 from pfn.program.problem import Errors, Problem, Statistics
-from pfn.program.program import Array, Labels, Op, Pattern, Program, View
-from pfn.program.recorder import Recorder, Tracer
+from pfn.program.program import Array, IndexMap, Op, Pattern, Program, View
+from pfn.program.tape import Tape, Tracer
 
 __all__ = [
     "Array",
     "Errors",
-    "Labels",
+    "IndexMap",
     "Layout",
     "Lowering",
     "Op",
     "Pattern",
     "Problem",
     "Program",
-    "Recorder",
     "Statistics",
     "SweepKind",
+    "Tape",
     "Tracer",
     "View",
 ]

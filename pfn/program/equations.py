@@ -12,8 +12,8 @@ from pfn.program.layout import Layout
 from pfn.program.matrices import Block, DenseMatrix
 from pfn.program.problem import Problem
 from pfn.program.program import TimeWindow
-from pfn.program.recorder import Recorder, Tracer
-from pfn.program.store import SparseData, SparseForm
+from pfn.program.store import SlotCounts, SparseData, SparseForm
+from pfn.program.tape import Tape, Tracer
 
 
 class Copy(NamedTuple):
@@ -32,30 +32,6 @@ class Copy(NamedTuple):
     """The window that a parent is seen through."""
 
 
-class Counts(NamedTuple):
-    """How often the slots of an equation count."""
-
-    live: np.ndarray | None
-    """Booleans, false where the equation does not hold; None where it holds in all slots."""
-    weights: np.ndarray
-    """Zero where it does not hold, else the weight of the column."""
-
-    @property
-    def uniform(self) -> bool:
-        """Whether every slot counts once."""
-        return bool((self.weights == 1).all())
-
-
-def counts_of(equation: Factorization, layout: Layout, problem: Problem) -> Counts:
-    """The counts of an equation's slots, from its sequences and the user's weights."""
-    live = layout.live(equation)
-    weights = np.ones(layout.count(equation)) if live is None else live.astype(float)
-    for sequence, given in enumerate(problem.weights.get(equation.name, ())):
-        start = int(layout.starts[sequence])
-        weights[start : start + given.size] *= given
-    return Counts(live, weights)
-
-
 class SparseField:
     """A field of an update that is zero but for some entries, at the places of sparse data: products and weights."""
 
@@ -63,33 +39,34 @@ class SparseField:
         self._entries, self._form = entries, form
 
     def __matmul__(self, dense: Tracer) -> Tracer:
-        return dense.recorder.sparse_dot(self._entries, self._form.pattern, dense)
+        return dense.tape.sparse_dot(self._entries, self._form.pattern, dense)
 
     def __rmatmul__(self, dense: Tracer) -> Tracer:
-        recorder = dense.recorder
-        turned = recorder.take(self._entries, self._form.turn)
-        return recorder.sparse_dot(turned, self._form.turned, dense.T).T
+        tape = dense.tape
+        turned = tape.take(self._entries, self._form.turn)
+        return tape.sparse_dot(turned, self._form.turned, dense.T).T
 
     def __mul__(self, weights: Tracer) -> "SparseField":
         """Every column times its weight, given as one row."""
         row = weights.reshape(weights.shape[1])
-        return SparseField(self._entries * row.recorder.take(row, self._form.columns), self._form)
+        return SparseField(self._entries * row.tape.take(row, self._form.columns), self._form)
 
 
-class Writer:
+class EquationWriter:
     """Writes the work of one equation down, with the values of variables as they are at that point of the program."""
 
     def __init__(
         self,
         equation: Factorization,
         *,
-        recorder: Recorder,
+        tape: Tape,
         layout: Layout,
         problem: Problem,
         divergence: Divergence,
         variables: dict[str, Tracer],
         blocks: list[Block],
         windows: Mapping[Term, TimeWindow],
+        counts: SlotCounts,
         data: SparseData | None,
         sparseness: Tracer | None,
     ) -> None:
@@ -98,10 +75,11 @@ class Writer:
         `sparseness` is the number θ of the equation, None where it is zero in this kind of sweep.
         """
         self.equation, self.name, self.count = equation, equation.name, layout.count(equation)
-        self.recorder, self._layout = recorder, layout
-        self._divergence, self._epsilon = divergence, problem.epsilon
+        self.tape, self._layout = tape, layout
+        self.divergence, self.epsilon = divergence, problem.epsilon
+        self._weighs_parents = problem.weigh_parents
         self._variables, self._blocks, self._sparseness = variables, blocks, sparseness
-        self.counts, self.data = counts_of(equation, layout, problem), data
+        self.counts, self.data = counts, data
         self.children = [self._copy(piece, rows) for piece, rows in zip(equation.children, equation.parts, strict=True)]
         ends = accumulate((p.variable.size for p in equation.parents), initial=0)
         self.parents = [
@@ -115,20 +93,24 @@ class Writer:
         exists = self._layout.exists(self.equation, piece)
         mask = None
         if exists is not None:
-            mask = self.recorder.constant(f"{self.name} exists at lag {min(piece.lag, 0)}", exists[None, skip:])
+            mask = self.tape.constant(f"{self.name} exists at lag {min(piece.lag, 0)}", exists[None, skip:])
         columns = self._layout.slice_columns(piece, self.count)
         return Copy(piece.variable.name, rows, skip, columns.start, mask, window)
 
     def live(self) -> Tracer | None:
         """One row of booleans: the slots at which the equation holds; None for all."""
         mask = self.counts.live
-        return None if mask is None else self.recorder.constant(f"{self.name} holds", mask[None])
+        return None if mask is None else self.tape.constant(f"{self.name} holds", mask[None])
 
     def weights(self) -> Tracer | None:
         """How often every slot counts, as one row; None where all count once."""
         if self.counts.uniform:
             return None
-        return self.recorder.constant(f"{self.name} counts", self.counts.weights[None])
+        return self.slots().reshape(1, self.count)
+
+    def slots(self) -> Tracer:
+        """How often every slot counts, as a vector."""
+        return self.tape.given(f"{self.name} counts")
 
     def _seen(self, copy: Copy) -> Tracer:
         """The columns of a variable that a copy is."""
@@ -141,12 +123,12 @@ class Writer:
         for copy in self.parents:
             seen = self._seen(copy)
             if copy.window is not None:
-                seen = self.recorder.window(seen, copy.window)
+                seen = self.tape.window(seen, copy.window)
             if copy.skip and copy.exists is not None:  # the start of a sequence follows the end of another one
-                seen = self.recorder.where(copy.exists, seen, 0.0)
+                seen = self.tape.where(copy.exists, seen, 0.0)
             pieces.append(seen)
             boxes.append((copy.rows.start, copy.skip))
-        return self.recorder.overlay((self.height, self.count), pieces, boxes)
+        return self.tape.overlay((self.height, self.count), pieces, boxes)
 
     def smoothed_parents(self) -> Tracer:
         """S smoothed for the sparseness, which takes the place of S in updates."""
@@ -165,43 +147,49 @@ class Writer:
         """A and B of the divergence, zero where the equation does not hold."""
         if self.data is not None:
             X, R = self.sides_at_entries(S, self.data)
-            return Fields(SparseField(self._divergence.fields(X, R, self._epsilon).A, self.data.form), None)
+            return Fields(SparseField(self.divergence.fields(X, R, self.epsilon).A, self.data.form), None)
         found = []
         for X, R in self.child_pairs(self.reconstruction(S)):
-            self.recorder.chain()
-            found.append(self._divergence.fields(X, R, self._epsilon))
-        self.recorder.chain()
-        A = self.recorder.stack([part.A for part in found])
+            self.tape.chain()
+            found.append(self.divergence.fields(X, R, self.epsilon))
+        self.tape.chain()
+        A = self.tape.stack([part.A for part in found])
         fields_B = [part.B for part in found if part.B is not None]
-        B = self.recorder.stack(fields_B) if fields_B else None
+        B = self.tape.stack(fields_B) if fields_B else None
         return Fields(self._where_live(A), None if B is None else self._where_live(B))
 
     def sides_at_entries(self, S: Tracer, data: SparseData) -> tuple[Tracer, Tracer]:
         """The stored entries of the child, and of R = W S the entries at their places."""
         R = _sum_of([block.matrix.apply_at(S.rows(block.rows), data.form.pattern) for block in self._blocks])
-        return self.recorder.constant(f"entries of {self.children[0].variable}", data.entries), R
+        return self.tape.given(f"entries of {self.children[0].variable}"), R
 
     def _where_live(self, x: Tracer) -> Tracer:
         live = self.live()
-        return x if live is None else self.recorder.where(live, x, 0.0)
+        return x if live is None else self.tape.where(live, x, 0.0)
 
     def parent_terms(self, fields: Fields) -> tuple[Tracer, Tracer]:
         """Numerators Wᵀ A and denominators Wᵀ B of the right update of S.
 
         Denominators that are the same in all columns are a vector.
         """
+        weights = self.weights() if self._weighs_parents else None
+        if weights is not None:
+            fields = Fields(fields.A * weights, None if fields.B is None else fields.B * weights)
         numerator = self._adjoint(fields.A)
         if fields.B is None:
             sums = [block.matrix.column_sums() for block in self._blocks]
-            denominator = self.recorder.stack([part.reshape(part.shape[0], 1) for part in sums])
+            denominator = self.tape.stack([part.reshape(part.shape[0], 1) for part in sums])
         else:
             denominator = self._adjoint(fields.B)
         if self._sparseness is not None:
             numerator, denominator = smooth(numerator, self._sparseness), smooth(denominator, self._sparseness)
-        return numerator, denominator.reshape(self.height) if fields.B is None else denominator
+        if fields.B is not None:
+            return numerator, denominator
+        # Wᵀ 1 is the same in all columns, but for their weights.
+        return numerator, denominator.reshape(self.height) if weights is None else denominator * weights
 
     def _adjoint(self, field: Tracer) -> Tracer:
-        return self.recorder.stack([block.matrix.adjoint(field) for block in self._blocks])
+        return self.tape.stack([block.matrix.adjoint(field) for block in self._blocks])
 
     def terms_of(self, copy: Copy, numerator: Tracer, denominator: Tracer) -> tuple[Tracer, Tracer]:
         """What the right update of one parent takes: its rows, from the slot on at which it exists.
@@ -215,13 +203,13 @@ class Writer:
         if copy.window is None:
             return above, below
         if len(below.shape) == 1:
-            ones = self.recorder.constant(f"ones {above.shape[1]}", np.ones((1, above.shape[1])))
+            ones = self.tape.constant(f"ones {above.shape[1]}", np.ones((1, above.shape[1])))
             below = below.reshape(below.shape[0], 1) * ones
         gathered = []
         for field in (above, below):
-            inside = field if copy.exists is None else self.recorder.where(copy.exists, field, 0.0)
-            reached = self.recorder.window_adjoint(inside, copy.window)
-            gathered.append(reached if copy.exists is None else self.recorder.where(copy.exists, reached, 0.0))
+            inside = field if copy.exists is None else self.tape.where(copy.exists, field, 0.0)
+            reached = self.tape.window_adjoint(inside, copy.window)
+            gathered.append(reached if copy.exists is None else self.tape.where(copy.exists, reached, 0.0))
         return gathered[0], gathered[1]
 
     def errors_of_sparse_data(self, data: SparseData) -> tuple[Tracer, Tracer]:
@@ -231,18 +219,18 @@ class Writer:
         """
         S = self.stacked_parents()
         X, R = self.sides_at_entries(S, data)
-        slots = self.recorder.constant(f"{self.name} counts of slots", self.counts.weights)
-        counts = self.recorder.take(slots, data.form.columns)
+        slots = self.slots()
+        counts = self.tape.take(slots, data.form.columns)
         row = slots.reshape(1, self.count)
         blocks = [(block.matrix, S.rows(block.rows)) for block in self._blocks if isinstance(block.matrix, DenseMatrix)]
         total = _sum_of([(W.column_sums() * (rows @ slots)).sum() for W, rows in blocks])
         squares = _sum_of(
             [(W.values.T @ V.values * ((rows * row) @ others.T)).sum() for W, rows in blocks for V, others in blocks]
         )
-        inside = self._divergence.value(X, R, self._epsilon, counts)
+        inside = self.divergence.value(X, R, self.epsilon, counts)
         squares = squares + ((X * X - X * R * 2.0) * counts).sum()
         # Rounding may leave less than nothing of the squares.
-        return inside + (total - (R * counts).sum()), self.recorder.elementwise("maximum", squares, 0.0)
+        return inside + (total - (R * counts).sum()), self.tape.elementwise("maximum", squares, 0.0)
 
     def propagated(self) -> Tracer:
         """The copies of the children in the downward pass: R = W S with the plain W, zero where it does not hold."""

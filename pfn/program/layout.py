@@ -31,6 +31,11 @@ class Layout:
         self._columns = cache(network.columns)
         self._live = cache(self._find_live)
 
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What the places of columns depend on beside the network."""
+        return self.lengths, tuple(sorted((name, tuple(widths)) for name, widths in self._given.items()))
+
     # --- variables
 
     def columns_of(self, variable: str, sequence: int) -> range:

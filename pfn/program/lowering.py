@@ -13,17 +13,15 @@ import numpy as np
 from pfn.formulas import DIVERGENCES, Fields, extrapolate, factor, updated
 from pfn.formulas.momentum import FLOOR
 from pfn.network import Factorization, Term
-from pfn.program.equations import Copy, Writer, counts_of
+from pfn.program.equations import Copy, EquationWriter
 from pfn.program.layout import Layout
 from pfn.program.learning import Sums, left_terms, normalize, tied, update_unit
 from pfn.program.matrices import MatrixShelf
+from pfn.program.measuring import write_divergence, write_result, write_squared_errors
 from pfn.program.problem import Problem
-from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, TimeWindow, View
-from pfn.program.recorder import Recorder, Tracer
+from pfn.program.program import SMALL_ENTRIES, Array, Op, Program, TimeWindow, View
 from pfn.program.store import Store, Unit
-
-# Up to this number of entries, a call costs more than the work of a pass over them.
-SMALL_ENTRIES = 1 << 15
+from pfn.program.tape import Tape, Tracer
 
 
 class SweepKind(NamedTuple):
@@ -43,7 +41,7 @@ class ParentCopy(NamedTuple):
     Denominators that are the same in all columns are a vector.
     """
 
-    work: Writer
+    work: EquationWriter
     copy: Copy
     numerator: Tracer
     denominator: Tracer
@@ -77,77 +75,80 @@ class Lowering:
         rates = np.array(np.broadcast_to(term.window.rates, term.slice.variable.size))
         return TimeWindow(rates, term.window.length, position)
 
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What the programs depend on beside the network: those of equal signatures differ in what is given only."""
+        return *self.store.signature(), *self.shelf.signature
+
     def sweep(self, kind: SweepKind) -> Program:
         """One sweep: momentum if the problem asks for it, up through the levels, down again; the errors after it."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         if self.problem.accelerated:
             writing.extrapolate()
         writing.up(range(len(self.levels)))
         writing.down()
-        body = writing.recorder.section()
-        errors = writing.divergences()
-        measure = writing.recorder.section()
-        writing.squared_errors(errors)
-        return writing.program(body, measure, writing.recorder.section())
+        body = writing.tape.section()
+        errors = write_divergence(writing.tape, list(writing.work.values()))
+        measure = writing.tape.section()
+        write_squared_errors(writing.tape, writing.work, errors)
+        return writing.program(body, measure, writing.tape.section())
 
     def level(self, level: int, kind: SweepKind) -> Program:
         """The upward work of one level (from 0), whose parents settle at once: a round of the start by levels."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         writing.up([level])
-        return writing.program(writing.recorder.section())
+        return writing.program(writing.tape.section())
 
     def propagation(self, kind: SweepKind) -> Program:
         """The downward pass alone."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         writing.down()
-        return writing.program(writing.recorder.section())
+        return writing.program(writing.tape.section())
 
     def statistics(self, kind: SweepKind) -> Program:
         """The sums of the left updates of all units as they are now; `names` has two arrays for each unit."""
-        writing = _Writing(self, kind)
+        writing = _SweepWriter(self, kind)
         names = writing.statistics()
-        program = writing.program(writing.recorder.section())
+        program = writing.program(writing.tape.section())
         return replace(program, names={**program.names, **names})
 
 
-class _Writing:
+class _SweepWriter:
     """One program while it is written."""
 
     def __init__(self, lowering: Lowering, kind: SweepKind) -> None:
         self.problem, self.network, self.kind = lowering.problem, lowering.network, kind
         self.layout, self.store, self.levels = lowering.layout, lowering.store, lowering.levels
         self.divergence = DIVERGENCES[self.problem.divergence.name]
-        self.recorder = Recorder(self.problem.dtype, lowering.constants)
+        self.tape = Tape(self.problem.dtype, lowering.constants, self.store.given)
         # All programs declare the same state in the same order, so that it lies alike in all of them.
-        self.state = {name: self.recorder.state(name, start) for name, start in self.store.start.items()}
+        self.state = {name: self.tape.state(name) for name in self.store.start}
         if self.problem.accelerated:
-            for name, start in self.store.start.items():
-                self.state[f"before {name}"] = self.recorder.state(f"before {name}", 2 * np.maximum(start, FLOOR))
+            self.state |= {f"before {name}": self.tape.state(f"before {name}") for name in self.store.start}
         dense = [v.name for v in self.network.variables if v.name not in self.store.sparse]
-        self.variables = {name: self.store.variable(self.recorder, name) for name in dense}
-        self.units = {unit: self.store.unit(self.recorder, unit) for unit in self.store.units}
+        self.variables = {name: self.store.variable(self.tape, name) for name in dense}
+        self.units = {unit: self.store.unit(self.tape, unit) for unit in self.store.units}
         self.work = {e.name: self._writer(lowering, e) for e in self.network.factorizations}
 
-    def _writer(self, lowering: Lowering, equation: Factorization) -> Writer:
-        return Writer(
+    def _writer(self, lowering: Lowering, equation: Factorization) -> EquationWriter:
+        return EquationWriter(
             equation,
-            recorder=self.recorder,
+            tape=self.tape,
             layout=self.layout,
             problem=self.problem,
             divergence=self.divergence,
             variables=self.variables,
-            blocks=lowering.shelf.blocks(self.recorder, equation),
+            blocks=lowering.shelf.blocks(self.tape, equation),
+            counts=self.store.counts_of(equation),
             data=self.store.sparse.get(equation.children[0].variable.name),
             windows={term: lowering.windows[term, equation.name] for term in equation.terms if term.window},
-            sparseness=self.recorder.input(f"sparseness {equation.name}")
-            if equation.name in self.kind.smoothed
-            else None,
+            sparseness=self.tape.input(f"sparseness {equation.name}") if equation.name in self.kind.smoothed else None,
         )
 
     def program(self, body: tuple[Op, ...], measure: tuple[Op, ...] = (), errors: tuple[Op, ...] = ()) -> Program:
         """What was written."""
         names = {name: tracer.view for name, tracer in self.state.items()}
-        return Program(self.recorder.arrays, body, measure, errors, names=names, dtype=self.problem.dtype)
+        return Program(self.tape.arrays, body, measure, errors, names=names, dtype=self.problem.dtype)
 
     # --- values
 
@@ -156,16 +157,15 @@ class _Writing:
 
     def _take(self, name: str, new: Tracer) -> None:
         """Let a variable take new values, then put its observed entries back."""
-        self.recorder.assign(self.variables[name], new)
+        self.tape.assign(self.variables[name], new)
         self._restore(name)
 
     def _restore(self, name: str) -> None:
         held = self.store.held.get(name)
         if held is not None and name not in self.kind.released:
             x = self.variables[name]
-            mask = self.recorder.constant(f"{name} is observed", held.mask)
-            observed = self.recorder.constant(f"{name} observed", held.values)
-            self.recorder.assign(x, self.recorder.where(mask, observed, x))
+            mask, observed = self.tape.given(f"{name} is observed"), self.tape.given(f"{name} observed")
+            self.tape.assign(x, self.tape.where(mask, observed, x))
 
     # --- momentum
 
@@ -177,25 +177,22 @@ class _Writing:
         start = self.store.start
         moving = [n for n in start if n in self.variables]
         moving += [unit.name for unit in self.units if unit.names <= self.kind.due]
-        gain, rest = self.recorder.input("gain"), self.recorder.input("rest")
+        gain, rest = self.tape.input("gain"), self.tape.input("rest")
         zeros = {name for name in moving if not start[name].all()}
         if sum(start[name].size for name in moving) <= SMALL_ENTRIES and zeros:
             zeros = set(moving)  # the same operation for all of them, so that they can become one
-        with self.recorder.stage():
+        with self.tape.stage():
             for name in moving:
-                self.recorder.chain()
+                self.tape.chain()
                 x, doubled = self.state[name], self.state[f"before {name}"]
-                floor = self._floor(name) if name in zeros else FLOOR
+                floor = self.tape.given(f"{name} floor") if name in zeros else FLOOR
                 moved, now = extrapolate(x, doubled, gain, rest, floor)
-                self.recorder.assign(doubled, now)
-                self.recorder.assign(x, moved)
-        with self.recorder.stage():
+                self.tape.assign(doubled, now)
+                self.tape.assign(x, moved)
+        with self.tape.stage():
             for name in moving:
-                self.recorder.chain()
+                self.tape.chain()
                 self._restore(name)
-
-    def _floor(self, name: str) -> Tracer:
-        return self.recorder.constant(f"{name} floor", np.where(self.store.start[name] == 0, 0, FLOOR))
 
     # --- the upward pass
 
@@ -207,23 +204,23 @@ class _Writing:
         waiting: dict[str, list[ParentCopy]] = {}
         for level in levels:
             made = self._joint_fields(level) if self.problem.joint else {}
-            with self.recorder.stage():
+            with self.tape.stage():
                 joint = {name: self.work[name].parent_terms(fields) for name, (_, fields) in made.items()}
             self._left_updates(level + 1, made)
-            with self.recorder.stage():
+            with self.tape.stage():
                 self._right_terms(level, waiting, joint)
                 later = [e for n in levels if n > level for e in self.levels[n]]
                 unfinished = {p.variable.name for e in later for p in e.parents}
                 ready = {name: waiting.pop(name) for name in list(waiting) if name not in unfinished}
                 for name, copies in ready.items():
-                    self.recorder.chain()
+                    self.tape.chain()
                     self._take(name, self._right_update(name, copies))
 
     def _joint_fields(self, level: int) -> dict[str, tuple[Tracer, Fields]]:
         """Stacked parents and fields of the equations whose left and right updates are made from the same ratios."""
         steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level + 1]
         due = {name for s in steps if self.kind.due & set(s.targets) for name in s.equations}
-        with self.recorder.stage():
+        with self.tape.stage():
             found = {}
             for equation in self.levels[level]:
                 work = self.work[equation.name]
@@ -232,24 +229,24 @@ class _Writing:
                     found[equation.name] = S, work.fields(S)
             return found
 
-    def _changing_parents(self, work: Writer) -> list[Copy]:
+    def _changing_parents(self, work: EquationWriter) -> list[Copy]:
         """The parents that change; none where the equation has no columns."""
         return [copy for copy in work.parents if self._changes(copy.variable)] if work.count else []
 
     def _left_updates(self, level: int, made: Mapping[str, tuple[Tracer, Fields]]) -> None:
         """The left updates of a level, all from the same values, and the normalizations after them."""
         steps = [s for s in self.problem.schedule.up if s.action == "left update" and s.level == level]
-        with self.recorder.stage():
+        with self.tape.stage():
             for step in steps:
                 units = [u for u in self.units if u.names & set(step.targets) and u.names <= self.kind.due]
                 sums = self._left_sums(units, step.equations, made)
                 for unit in units:
-                    self.recorder.chain()
-                    new = update_unit(self.recorder, self.store, unit, sums[unit], self.problem.epsilon)
-                    self.recorder.assign(self.units[unit], new)
+                    self.tape.chain()
+                    new = update_unit(self.tape, self.store, unit, sums[unit], self.problem.epsilon)
+                    self.tape.assign(self.units[unit], new)
                 names = {name for unit in units for name in unit.names}
                 equations = [self.work[name].equation for name in step.equations]
-                normalize(self.recorder, self.store, names, equations)
+                normalize(self.tape, self.store, names, equations)
 
     def _left_sums(
         self, units: list[Unit], equations: Collection[str], made: Mapping[str, tuple[Tracer, Fields]]
@@ -279,7 +276,7 @@ class _Writing:
             copies = self._changing_parents(work)
             if not copies:
                 continue
-            self.recorder.chain()
+            self.tape.chain()
             if equation.name in joint:
                 numerator, denominator = joint[equation.name]
             else:
@@ -309,10 +306,10 @@ class _Writing:
         for (_, copy, _, _), field in zip(copies, fields, strict=True):
             values = field
             if copy.exists is not None and (masked or copy.skip):
-                values = self.recorder.where(copy.exists, values, 0.0)
+                values = self.tape.where(copy.exists, values, 0.0)
             pieces.append(values)
         boxes = [(0, c.copy.start) for c in copies]
-        return self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+        return self.tape.overlay(self.variables[name].shape, pieces, boxes)
 
     def _pooled_denominator(self, name: str, copies: list[ParentCopy]) -> Tracer:
         """The sum of the denominators of all copies; where each is one column, a product of few numbers."""
@@ -324,8 +321,8 @@ class _Writing:
             for copy in copies[1:]:
                 total = total + copy.denominator
             return _as_column(total)
-        columns = self.recorder.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
-        return columns.T @ self.recorder.constant(f"columns of the copies of {name} {_names(copies)}", there)
+        columns = self.tape.stack([c.denominator.reshape(1, c.denominator.shape[0]) for c in copies])
+        return columns.T @ self.tape.constant(f"columns of the copies of {name} {_names(copies)}", there)
 
     def _in_full(self, copy: ParentCopy) -> Tracer:
         """The denominators of a copy in all of its columns, zero where it does not exist."""
@@ -333,8 +330,8 @@ class _Writing:
             return copy.denominator
         there = np.ones((1, copy.numerator.shape[1]))
         if copy.copy.exists is not None:
-            there = np.asarray(self.recorder.arrays[copy.copy.exists.view.array].value, float)
-        columns = self.recorder.constant(f"columns of {copy.copy.variable} in {copy.work.name} {copy.copy.skip}", there)
+            there = np.asarray(self.tape.arrays[copy.copy.exists.view.array].value, float)
+        columns = self.tape.constant(f"columns of {copy.copy.variable} in {copy.work.name} {copy.copy.skip}", there)
         return _as_column(copy.denominator) * columns
 
     @staticmethod
@@ -345,29 +342,29 @@ class _Writing:
 
     def down(self) -> None:
         """From the top: children become the mean of their copies W S once all of their equations are done."""
-        copies: dict[str, list[tuple[Writer, Copy]]] = {}
+        copies: dict[str, list[tuple[EquationWriter, Copy]]] = {}
         for work in self.work.values():
             for copy in work.children if work.count else ():
                 copies.setdefault(copy.variable, []).append((work, copy))
         lowest = {name: min(self.network.level_of(w.equation) for w, _ in found) for name, found in copies.items()}
         propagated: dict[str, Tracer] = {}
         for level in range(len(self.levels), 0, -1):
-            with self.recorder.stage():
+            with self.tape.stage():
                 for equation in self.levels[level - 1]:
-                    self.recorder.chain()
+                    self.tape.chain()
                     if self.work[equation.name].data is None:
                         propagated[equation.name] = self.work[equation.name].propagated()
                 for name, found in copies.items():
                     if lowest[name] == level and self._changes(name):
-                        self.recorder.chain()
+                        self.tape.chain()
                         self._take(name, self._mean_of_children(name, found, propagated))
 
     def _mean_of_children(
-        self, name: str, copies: list[tuple[Writer, Copy]], propagated: Mapping[str, Tracer]
+        self, name: str, copies: list[tuple[EquationWriter, Copy]], propagated: Mapping[str, Tracer]
     ) -> Tracer:
         pieces = [propagated[work.name].rows(copy.rows) for work, copy in copies]
         boxes = [(0, copy.start) for _, copy in copies]
-        total = self.recorder.overlay(self.variables[name].shape, pieces, boxes)
+        total = self.tape.overlay(self.variables[name].shape, pieces, boxes)
         current, share = self._mean_counts(name, "children", {work.name for work, _ in copies})
         if current is not None:
             total = total + self.variables[name] * current
@@ -399,94 +396,23 @@ class _Writing:
         share = 1 / np.maximum(current + updated, 1.0)
         of = f"{name} among its {role} in {', '.join(sorted(equations))}"
         return (
-            self.recorder.constant(f"current {of}", current[None]) if current.any() else None,
-            self.recorder.constant(f"share {of}", share[None]) if (share != 1).any() else None,
+            self.tape.constant(f"current {of}", current[None]) if current.any() else None,
+            self.tape.constant(f"share {of}", share[None]) if (share != 1).any() else None,
         )
 
-    # --- errors and statistics
-
-    def divergences(self) -> dict[str, Tracer]:
-        """The divergence of all equations together, a result; returned are the errors X − R by equation.
-
-        Of a large equation, or one with sparse data, the sum of squared errors is returned in place of them: a number.
-
-        Small equations whose columns count once each lie on top of each other in one column: one formula for all.
-        """
-        alone, together, size = list[list[Writer]](), list[Writer](), 0
-        for work in self.work.values():
-            if work.data is not None:
-                continue
-            entries = work.equation.rows * work.count
-            if work.counts.uniform and size + entries <= SMALL_ENTRIES:
-                together.append(work)
-                size += entries
-            else:
-                alone.append([work])
-        found: dict[str, Tracer] = {}
-        with self.recorder.stage():
-            divergence = None
-            for name, work in self.work.items():
-                if work.data is not None:
-                    self.recorder.chain()
-                    part, found[name] = work.errors_of_sparse_data(work.data)
-                    divergence = part if divergence is None else divergence + part
-            for group in filter(None, [together, *alone]):
-                X, R = self._sides_of(group)
-                error, weights, row = X - R, group[0].weights(), 0
-                for work in group:
-                    rows = slice(row, row := row + work.equation.rows * work.count)
-                    found[work.name] = error if len(group) == 1 else error.rows(rows)
-                    if error.view.size >= LARGE_ENTRIES:  # not kept until errors are asked for
-                        found[work.name] = self._squares(error, weights)
-                part = self.divergence.value(X, R, self.problem.epsilon, weights)
-                divergence = part if divergence is None else divergence + part
-            assert divergence is not None  # a network has equations
-            self._result("divergence", divergence)
-        return found
-
-    def _sides_of(self, group: list[Writer]) -> list[Tracer]:
-        """Children X and reconstructions R of an equation, or of several in one column."""
-        sides: list[tuple[Tracer, Tracer]] = []
-        for work in group:
-            self.recorder.chain()
-            R = work.reconstruction(work.stacked_parents())
-            X = self.recorder.stack([X for X, _ in work.child_pairs(R)])
-            sides.append((X if X.view.contiguous else self.recorder.elementwise("copy", X), R))
-        self.recorder.chain()
-        if len(group) == 1:
-            return list(sides[0])
-        columns = ([x.reshape(x.view.size, 1) for x in side] for side in zip(*sides, strict=True))
-        return [self.recorder.stack(column) for column in columns]
-
-    def squared_errors(self, errors: Mapping[str, Tracer]) -> None:
-        """By equation the sum of squared errors, a result."""
-        with self.recorder.stage():
-            for name, error in errors.items():
-                self.recorder.chain()
-                squares = self._squares(error, self.work[name].weights()) if error.shape else error
-                self._result(f"squares {name}", squares)
-
-    @staticmethod
-    def _squares(error: Tracer, weights: Tracer | None) -> Tracer:
-        """The sum of squares, every column as often as its weight says."""
-        return (error * (error if weights is None else error * weights)).sum()
-
-    def _result(self, name: str, value: Tracer) -> None:
-        self.recorder.assign(self.recorder.declare(name, Array((), "result")), value)
+    # --- statistics
 
     def statistics(self) -> dict[str, View]:
         """Sums of the left updates of all units."""
         names: dict[str, View] = {}
         for step in (s for s in self.problem.schedule.up if s.action == "left update"):
             units = [u for u in self.units if u.names & set(step.targets)]
-            with self.recorder.stage():
+            with self.tape.stage():
                 sums = self._left_sums(units, step.equations, {})
                 for unit, found in sums.items():
-                    numerator, denominator = tied(self.recorder, unit, found)
+                    numerator, denominator = tied(self.tape, unit, found)
                     for what, value in (("products", self.units[unit] * numerator), ("denominators", denominator)):
-                        target = self.recorder.declare(f"{what} {unit.name}", Array(value.shape, "result"))
-                        self.recorder.assign(target, value)
-                        names[f"{what} {unit.name}"] = target.view
+                        names[f"{what} {unit.name}"] = write_result(self.tape, f"{what} {unit.name}", value).view
         return names
 
 
@@ -497,11 +423,3 @@ def _as_column(x: Tracer) -> Tracer:
 
 def _names(copies: list[ParentCopy]) -> str:
     return ", ".join(dict.fromkeys(copy.work.name for copy in copies))
-
-
-def counted_entries(lowering: Lowering) -> dict[str, float]:
-    """By equation how many entries its errors count: rows times the sum of the counts of its slots."""
-    return {
-        e.name: float(counts_of(e, lowering.layout, lowering.problem).weights.sum()) * e.rows
-        for e in lowering.network.factorizations
-    }

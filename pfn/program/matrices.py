@@ -1,5 +1,6 @@
 """The matrices of an equation while a program is written: products with stacked parents, dense or sparse alike."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -8,9 +9,9 @@ import scipy.sparse as sp
 
 from pfn.network import Factorization, Parameter
 from pfn.program.program import Pattern
-from pfn.program.recorder import Recorder, Tracer
 from pfn.program.storage import is_sparse
 from pfn.program.store import SparseForm, Store
+from pfn.program.tape import Tape, Tracer, as_constant
 
 
 class Matrix(Protocol):
@@ -49,7 +50,7 @@ class DenseMatrix:
 
     def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
         """The entries of W S at the places of a pattern."""
-        return S.recorder.sampled_dot(self.values, S, pattern)
+        return S.tape.sampled_dot(self.values, S, pattern)
 
 
 class SparseMatrix:
@@ -62,18 +63,18 @@ class SparseMatrix:
         """W S."""
         if self._form.diagonal:
             return self._entries.reshape(S.shape[0], 1) * S
-        return self._entries.recorder.sparse_dot(self._entries, self._form.pattern, S)
+        return self._entries.tape.sparse_dot(self._entries, self._form.pattern, S)
 
     def adjoint(self, A: Tracer) -> Tracer:
         """Wᵀ A."""
         if self._form.diagonal:
             return self.apply(A)
-        recorder = self._entries.recorder
-        return recorder.sparse_dot(recorder.take(self._entries, self._form.turn), self._form.turned, A)
+        tape = self._entries.tape
+        return tape.sparse_dot(tape.take(self._entries, self._form.turn), self._form.turned, A)
 
     def column_sums(self) -> Tracer:
         """Wᵀ 1, one number per column."""
-        return self._entries.recorder.label_sums(self._entries, self._form.columns)
+        return self._entries.tape.label_sums(self._entries, self._form.columns)
 
     def apply_at(self, S: Tracer, pattern: Pattern) -> Tracer:
         """The entries of W S at the places of a pattern."""
@@ -92,27 +93,40 @@ class MatrixShelf:
 
     def __init__(self, store: Store, backend: str) -> None:
         self._store, self._backend = store, backend
-        self._known: dict[tuple[str, ...], tuple[np.ndarray, SparseForm | None]] = {}
+        self._known: dict[tuple[str, ...], SparseForm | None] = {}
         # Sparse data are multiplied with dense matrices only.
         self._dense_only = {
             e.name for e in store.network.factorizations for c in e.children if c.variable.name in store.sparse
         }
+        for equation in store.network.factorizations:
+            for kind, group in self._groups(equation):
+                names = tuple(p.name for p in group)
+                if kind != "learned" and names not in self._known:
+                    self._decide(names, 0 if equation.name in self._dense_only else store.layout.count(equation))
 
-    def blocks(self, recorder: Recorder, equation: Factorization) -> list[Block]:
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Which matrices are stored sparse, and the patterns of those."""
+        return tuple((names, form.digest if form else None) for names, form in self._known.items())
+
+    def _groups(self, equation: Factorization) -> Iterator[tuple[str, list[Parameter]]]:
+        """The parameters of an equation: neighbours that are known together, learned ones each alone."""
+        for kind, run in groupby(equation.parameters, key=self._kind):
+            parameters = list(run)
+            yield from ((kind, group) for group in ([parameters] if kind != "learned" else [[p] for p in parameters]))
+
+    def blocks(self, tape: Tape, equation: Factorization) -> list[Block]:
         """The matrices of an equation: the unit that all its parameters make up, or one for each run of terms."""
         store, row = self._store, 0
         first = store.unit_of.get(equation.parameters[0].name)
         if first is not None and first.parameters == equation.parameters and first.form is None:
-            values = store.unit(recorder, first)
+            values = store.unit(tape, first)
             return [Block(DenseMatrix(values), slice(0, values.shape[1]))]
         blocks = []
-        for kind, run in groupby(equation.parameters, key=self._kind):
-            parameters = list(run)
-            for group in [parameters] if kind.startswith("known") else [[p] for p in parameters]:
-                width = sum(p.shape[1] for p in group)
-                matrix = self._matrix(recorder, group, equation)
-                blocks.append(Block(matrix, slice(row, row + width)))
-                row += width
+        for _, group in self._groups(equation):
+            width = sum(p.shape[1] for p in group)
+            blocks.append(Block(self._matrix(tape, group), slice(row, row + width)))
+            row += width
         return blocks
 
     def _kind(self, parameter: Parameter) -> str:
@@ -120,30 +134,35 @@ class MatrixShelf:
             return "learned"
         return "known, sparse" if sp.issparse(self._store.problem.start[parameter.name]) else "known"
 
-    def _matrix(self, recorder: Recorder, parameters: list[Parameter], equation: Factorization) -> Matrix:
+    def _matrix(self, tape: Tape, parameters: list[Parameter]) -> Matrix:
         unit = self._store.unit_of.get(parameters[0].name)
         if unit is not None:
             if unit.form is not None:
-                return SparseMatrix(self._store.unit(recorder, unit), unit.form)
-            return DenseMatrix(self._store.parameter(recorder, parameters[0]))
+                return SparseMatrix(self._store.unit(tape, unit), unit.form)
+            return DenseMatrix(self._store.parameter(tape, parameters[0]))
         names = tuple(p.name for p in parameters)
-        if names not in self._known:
-            columns = 0 if equation.name in self._dense_only else self._store.layout.count(equation)
-            self._known[names] = self._known_matrix(names, columns)
-        values, form = self._known[names]
-        constant = recorder.constant(" ".join(names), values)
+        form = self._known[names]
+        constant = tape.given(_array_of(names))
         return DenseMatrix(constant) if form is None else SparseMatrix(constant, form)
 
-    def _known_matrix(self, names: tuple[str, ...], columns: int) -> tuple[np.ndarray, SparseForm | None]:
-        """Known matrices side by side, dense or their stored entries, whichever is faster with so many columns."""
+    def _decide(self, names: tuple[str, ...], columns: int) -> None:
+        """Whether known matrices side by side are stored dense or sparse: what is faster with so many columns."""
         given: list[Any] = [self._store.problem.start[name] for name in names]
         if any(map(sp.issparse, given)):
             matrix: Any = sp.csr_array(sp.hstack([sp.csr_array(m) for m in given], format="csr"))
         else:
             matrix = given[0] if len(given) == 1 else np.hstack(given)
         if not is_sparse(matrix, columns, self._backend):
-            return (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)), None
-        csr = sp.csr_array(matrix)
-        if not sp.issparse(given[0]):
-            csr.eliminate_zeros()
-        return csr.data, SparseForm(csr)
+            values, form = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)), None
+        else:
+            csr = sp.csr_array(matrix)
+            if not sp.issparse(given[0]):
+                csr.eliminate_zeros()
+            values, form = csr.data, SparseForm(csr)
+        self._known[names] = form
+        self._store.given[_array_of(names)] = lambda: as_constant(values, self._store.problem.dtype)
+
+
+def _array_of(names: tuple[str, ...]) -> str:
+    """The name of the array of known parameters side by side."""
+    return f"[{' '.join(names)}]"

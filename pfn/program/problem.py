@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite, isnan, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ class Problem:
     start: Mapping[str, Any]  # by variable: an array per sequence; by parameter: a matrix
     learned: frozenset[str] = frozenset()
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)  # by equation: per sequence
+    weigh_parents: bool = False  # whether the weights of columns count in right updates, too; programs only
     released: frozenset[str] = frozenset()  # variables whose observations will be let go
     learn_every: Mapping[str, int] = field(default_factory=dict)
     learn_at: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by parameter: the only sweeps that change it
@@ -97,8 +99,34 @@ def dense(array: Any) -> np.ndarray:
 
 
 class Errors(NamedTuple):
-    """After a sweep: the root mean square error of every equation by name, and the summed divergence."""
+    """After a sweep: the root mean square error of every equation by name, and the summed divergence.
+
+    An RMSE is NaN where no entry of an equation counts, and infinite where values overflowed.
+    """
 
     rmse: dict[str, float]
     divergence: float
     squared: float
+
+    @classmethod
+    def of(cls, squared: Mapping[str, float], entries: Mapping[str, float], divergence: float) -> "Errors":
+        """From the summed squares of every equation, and the number of entries that they are of."""
+        rmse = {name: root_mean(total, entries[name]) for name, total in squared.items()}
+        return cls(rmse, divergence, sum(squared.values()))
+
+    @property
+    def largest(self) -> float:
+        """The largest RMSE."""
+        return largest_error(self.rmse)
+
+
+def root_mean(squared: float, entries: float) -> float:
+    """The root mean square of a number of entries: NaN where none counts, infinite where the squares overflowed."""
+    if not isfinite(squared):
+        return inf
+    return sqrt(squared / entries) if entries else nan
+
+
+def largest_error(rmse: Mapping[str, float]) -> float:
+    """The largest RMSE of an equation; 0 where none has any, so that nothing waits for it."""
+    return max((error for error in rmse.values() if not isnan(error)), default=0.0)

@@ -3,7 +3,7 @@
 Backends bind the operations to memory, or interpret them. They know nothing of variables, equations or formulas.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -21,6 +21,9 @@ ELEMENTWISE = frozenset(
     | {"where", "negative"}
 )
 
+
+# Up to this number of entries, a call costs more than the work of a pass over them.
+SMALL_ENTRIES = 1 << 15
 
 # From this number of entries on, an array is worth more than the time of a pass that makes it anew.
 LARGE_ENTRIES = 1 << 18
@@ -127,7 +130,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class IndexMap:
     """A whole number below `count` for every entry of a flat array."""
 
     labels: np.ndarray
@@ -188,6 +191,8 @@ class Array:
     shape: tuple[int, ...]
     kind: Kind
     value: Any = None
+    given: tuple[str, ...] = ()
+    """Where the value depends on the data or the starting values of a run: the names of its parts, end to end."""
 
     @cached_property
     def size(self) -> int:
@@ -237,6 +242,18 @@ class Program:
             tuple(sections[name]) for name in ("once", "enter", "body", "measure", "errors")
         )
         return replace(self, once=once, enter=enter, body=body, measure=measure, errors=errors)
+
+    def with_given(self, given: Mapping[str, Callable[[], np.ndarray]] | None) -> "Program":
+        """The program for other data and starting values of the same kind; None: without any, to be kept for later."""
+        arrays = dict(self.arrays)
+        for name, array in self.arrays.items():
+            if array.given:
+                parts = [given[part]() for part in array.given] if given is not None else []
+                value = (
+                    parts[0] if len(parts) == 1 else np.concatenate([p.reshape(-1) for p in parts]) if parts else None
+                )
+                arrays[name] = replace(array, value=value)
+        return replace(self, arrays=arrays)
 
     def without_unused_arrays(self) -> "Program":
         """The program without arrays that no operation touches; state, inputs and what has a name stay."""

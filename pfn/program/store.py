@@ -1,18 +1,21 @@
 """What variables and parameters are in a program: constants, or state and what it starts with."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.formulas.momentum import FLOOR
 from pfn.network import Factorization, Network, Parameter
 from pfn.network.matrices import is_diagonal
 from pfn.program.layout import Layout
 from pfn.program.problem import Problem, Pull, dense, has_hidden, pulls
-from pfn.program.program import Labels, Pattern
-from pfn.program.recorder import Recorder, Tracer
+from pfn.program.program import IndexMap, Pattern
+from pfn.program.tape import Tape, Tracer, as_constant
 
 
 class SparseForm:
@@ -24,8 +27,28 @@ class SparseForm:
         self.diagonal = is_diagonal(csr)
         order = sp.csr_array((np.arange(csr.nnz), csr.indices, csr.indptr), csr.shape).T.tocsr()
         self.turned = Pattern(order.shape, order.indptr, order.indices)
-        self.turn = Labels(order.data, csr.nnz)
-        self.columns = Labels(csr.indices, csr.shape[1])
+        self.turn = IndexMap(order.data, csr.nnz)
+        self.columns = IndexMap(csr.indices, csr.shape[1])
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The same for the same pattern, and most likely for no other."""
+        parts = [np.asarray(self.pattern.shape), self.pattern.indptr, self.pattern.indices]
+        return sha256(b"".join(part.tobytes() for part in parts)).digest()
+
+
+class SlotCounts(NamedTuple):
+    """How often the slots of an equation count."""
+
+    live: np.ndarray | None
+    """Booleans, false where the equation does not hold; None where it holds in all slots."""
+    weights: np.ndarray
+    """Zero where it does not hold, else the weight of the column."""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every slot counts once."""
+        return bool((self.weights == 1).all())
 
 
 @dataclass(frozen=True)
@@ -53,7 +76,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Held:
-    """Observations of a variable that is not observed throughout, and a mask that is true where they are."""
+    """Observations of a variable that is not observed throughout, NaN where hidden, and a mask true where they are."""
 
     values: np.ndarray
     mask: np.ndarray
@@ -82,11 +105,62 @@ class Store:
         self.fixed: dict[str, np.ndarray] = {}
         self.sparse: dict[str, SparseData] = {}
         self.start: dict[str, np.ndarray] = {}
+        self.given: dict[str, Callable[[], np.ndarray]] = {}
         self.held: dict[str, Held] = {}
         for name in self._in_order_of_equations():
             self._place(name)
         for unit in self.units:
             self.start[unit.name] = _start_of(unit, problem.start, problem.dtype)
+        self._say_what_is_given()
+
+    def _say_what_is_given(self) -> None:
+        """By the name of an array, how it is made from data and starting values: what another run has otherwise."""
+
+        def let(name: str, function: Callable[..., Any], *arguments: Any) -> None:
+            self.given[name] = lambda: as_constant(function(*arguments), self.problem.dtype)
+
+        for name in self.fixed:
+            let(name, self.fixed.__getitem__, name)
+        for name, data in self.sparse.items():
+            let(f"entries of {name}", lambda data: data.entries, data)
+        for name, held in self.held.items():
+            let(f"{name} observed", lambda held: held.values, held)
+            let(f"{name} is observed", lambda held: held.mask, held)
+        for unit in self.units:
+            let(f"{unit.name} weight of the prior", lambda unit: self._weighted(unit)[0], unit)
+            let(f"{unit.name} weighted prior", lambda unit: self._weighted(unit)[1], unit)
+        for equation in self.network.factorizations:
+            let(f"{equation.name} counts", lambda e: self.counts_of(e).weights, equation)
+        for name in self.start:
+            let(name, self.start.__getitem__, name)
+            let(f"before {name}", lambda name: 2 * np.maximum(self.start[name], FLOOR), name)
+            let(f"{name} floor", lambda name: np.where(self.start[name] == 0, 0, FLOOR), name)
+
+    def counts_of(self, equation: Factorization) -> SlotCounts:
+        """The counts of an equation's slots, from its sequences and the user's weights."""
+        live = self.layout.live(equation)
+        weights = np.ones(self.layout.count(equation)) if live is None else live.astype(float)
+        for sequence, given in enumerate(self.problem.weights.get(equation.name, ())):
+            start = int(self.layout.starts[sequence])
+            weights[start : start + given.size] *= given
+        return SlotCounts(live, weights)
+
+    def signature(self) -> tuple[object, ...]:
+        """What programs depend on beside the network: runs of the same signature differ in what is given only."""
+        problem = self.problem
+        forms = [unit.form.digest if unit.form else None for unit in self.units]
+        pulled = [None if pull is None else np.shape(pull.prior) for pull in map(self.pull_of, self.units)]
+        return (
+            *self.layout.signature,
+            *(problem.dtype.str, problem.epsilon, problem.averaging, problem.divergence.name),
+            *(problem.joint, problem.accelerated, problem.learned, problem.released, problem.weigh_parents),
+            tuple(sorted((name, problem.rhythm(name)) for name in problem.learned)),
+            *(frozenset(self.fixed), frozenset(self.held)),
+            tuple((name, data.form.digest) for name, data in self.sparse.items()),
+            frozenset(name for name, start in self.start.items() if not start.all()),
+            frozenset(e.name for e in self.network.factorizations if not self.counts_of(e).uniform),
+            *(tuple(forms), tuple(pulled)),
+        )
 
     def _in_order_of_equations(self) -> list[str]:
         """Parents of a level follow each other: their values are updated together, and so are their factors."""
@@ -108,7 +182,7 @@ class Store:
             values = self.layout.side_by_side(name, map(dense, observed), np.nan, dtype)
             mask = ~np.isnan(values)
             if mask.any():
-                self.held[name] = Held(np.where(mask, values, 0), mask)
+                self.held[name] = Held(values, mask)
                 np.copyto(start, values, where=mask)
         self.start[name] = start
 
@@ -131,20 +205,18 @@ class Store:
         for name, start in self.start.items():
             self.start[name] = np.broadcast_to(np.ones((), start.dtype), start.shape) if start.all() else start != 0
 
-    def variable(self, recorder: Recorder, name: str) -> Tracer:
+    def variable(self, tape: Tape, name: str) -> Tracer:
         """The array of a variable."""
-        if name in self.fixed:
-            return recorder.constant(name, self.fixed[name])
-        return recorder.state(name, self.start[name])
+        return tape.given(name) if name in self.fixed else tape.state(name)
 
-    def unit(self, recorder: Recorder, unit: Unit) -> Tracer:
+    def unit(self, tape: Tape, unit: Unit) -> Tracer:
         """The matrix of a unit, or its stored entries."""
-        return recorder.state(unit.name, self.start[unit.name])
+        return tape.state(unit.name)
 
-    def parameter(self, recorder: Recorder, parameter: Parameter) -> Tracer:
+    def parameter(self, tape: Tape, parameter: Parameter) -> Tracer:
         """The matrix of a learned dense parameter."""
         unit = self.unit_of[parameter.name]
-        return self.unit(recorder, unit).columns(unit.columns(parameter))
+        return self.unit(tape, unit).columns(unit.columns(parameter))
 
     def pull_of(self, unit: Unit) -> Pull | None:
         """What a unit is pulled to and how much, where one of its parameters has a prior or past statistics.
@@ -163,6 +235,13 @@ class Store:
                 prior[:, unit.columns(parameter)] = pull.prior
                 weight[:, unit.columns(parameter)] = pull.weight
         return Pull(prior, weight)
+
+    def _weighted(self, unit: Unit) -> tuple[np.ndarray, np.ndarray]:
+        """The weight κ of what a unit is pulled to, and κ times that, for every entry."""
+        pull = self.pull_of(unit)
+        assert pull is not None  # asked for only where there is one
+        weight = np.asarray(pull.weight)
+        return np.array(np.broadcast_to(weight, np.shape(pull.prior))), weight * pull.prior
 
 
 def _make_units(problem: Problem) -> list[Unit]:

@@ -3,11 +3,13 @@
 import warnings
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
+from math import inf, isnan, nan
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from joblib import Parallel, delayed
 
+from pfn.errors import NotSettledWarning, warn_user
 from pfn.network import Network
 from pfn.solve.batches import Batches
 from pfn.solve.data import check_is_network, check_scale
@@ -15,10 +17,14 @@ from pfn.solve.interruption import Interruption
 from pfn.solve.methods import as_method
 from pfn.solve.online import NOTHING, learn_in_batches
 from pfn.solve.online_options import check_batches
-from pfn.solve.options import check_method, engine_of, make_request
-from pfn.solve.progress import make_bar
-from pfn.solve.request import ITERATIONS, Answer, Callback, Method, Request
+from pfn.solve.options import check_method, engine_of, make_request, with_limits
+from pfn.solve.progress import Bar, make_bar
+from pfn.solve.request import Answer, Callback, Method, Request
 from pfn.solve.result import Result, Unique
+from pfn.solve.runaways import Runaways
+from pfn.solve.scales import with_scales
+from pfn.solve.settling import nearly_fitted
+from pfn.solve.substitute import Substitute
 
 
 def infer(
@@ -26,9 +32,9 @@ def infer(
     data: Mapping[Any, Any],
     *,
     method: Any = "propagate",
-    iterations: int = ITERATIONS,
+    iterations: int | None = None,
     tolerance: float | None = None,
-    stall: float | None = None,
+    stall: float | Literal["auto"] | None = "auto",
     measure: int = 1,
     seed: int = 0,
     initial: Mapping[Any, Any] | None = None,
@@ -49,6 +55,8 @@ def infer(
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
     lists of such arrays, one per sequence; variables that are not in it are hidden. `method` is a name or an object
     with its options, such as `pfn.Propagate(…)`; docs/methods.md lists those of all methods, each with its default.
+    A run ends when nothing moves any more (`stall`), and a `pfn.NotSettledWarning` says where that has not come within
+    the sweeps that are the default of `iterations`.
 
     >>> import numpy as np
     >>> import pfn
@@ -70,9 +78,9 @@ def learn(
     data: Mapping[Any, Any] | Iterable[Any] | str | PathLike[str],
     *,
     method: Any = "propagate",
-    iterations: int = ITERATIONS,
+    iterations: int | None = None,
     tolerance: float | None = None,
-    stall: float | None = None,
+    stall: float | Literal["auto"] | None = "auto",
     measure: int = 1,
     seed: int = 0,
     initial: Mapping[Any, Any] | None = None,
@@ -91,6 +99,9 @@ def learn(
     partial: Result | None = None,
 ) -> Result:
     """Find the hidden values and the unknown parameters; data and options are those of `infer`.
+
+    In the end, learned columns whose scale nothing fixes are made to sum to 1, and the values of their components are
+    scaled to match, so that all equations stay what they were.
 
     Data that do not fit in memory are learned from batch by batch, as `batches` says (`pfn.Batches(…)`): then `data`
     may also be an iterable of sequences (mappings from variable to array), or a folder with one file a sequence.
@@ -129,17 +140,50 @@ def _ask(
     bar = make_bar(progress)
     if batches is not None or partial is not None or (learning and not isinstance(data, Mapping)):
         check_batches(network, chosen, batches, partial, common | {"restarts": restarts})
+        common |= {"iterations": batches.first if batches else Batches().first, "stall": None}
         with Interruption() as interruption, bar:
             request = make_request(network, NOTHING, common, learning=True, bar=bar, interruption=interruption)
             answer = learn_in_batches(request, chosen, data, batches or Batches(), partial)
-        return make_result(request, chosen, answer, restarts)
+        return make_result(request, chosen, with_scales(request, chosen, answer), restarts)
+    common = with_limits(chosen, common, learning=learning)
     with Interruption() as interruption, bar:
         request = make_request(
             network, data, common, learning=learning, bar=bar, interruption=interruption, restarts=restarts
         )
         check_scale(request.observations, getattr(chosen, "epsilon", 0.0))
         answer = _best(_runs(chosen, request, restarts), interruption)
+        answer = replace(answer, doubt=answer.doubt or second_opinion(request, chosen, answer))
+    if learning:
+        answer = with_scales(request, chosen, answer)
     return make_result(request, chosen, answer, restarts)
+
+
+# The sweeps of a second opinion, as a share of those of the first, and at least.
+SECOND_SHARE, SECOND_LEAST = 0.1, 20
+
+# The divergence that is left by a second opinion, in parts of that before, if the first was stuck.
+STUCK = 0.1
+
+
+def second_opinion(request: Request, method: Method, answer: Answer) -> str | None:
+    """Why an inference over several levels that settled close to a fit may be stuck there, if substitution gets on.
+
+    Sweeps over several levels have points at which they stay although the data can be fitted exactly. Substitution,
+    which descends, leaves such points in a few sweeps; where the data have noise it gains only a little.
+    """
+    network = request.network
+    levels = {network.level_of(equation) for equation in network.factorizations}
+    stuck = method.name == "propagate" and len(levels) > 1 and not request.learned and nearly_fitted(answer.share)
+    if not stuck or request.limited or Substitute.name not in network.methods:
+        return None
+    hidden = [v.name for v in network.variables if request.observations.hides(v.name)]
+    start = dict(request.initial) | {name: answer.values[name] for name in hidden}
+    sweeps = max(SECOND_LEAST, int(SECOND_SHARE * answer.iterations))
+    question = replace(request, initial=start, iterations=sweeps, stall=None, bar=Bar(), callback=None, checkpoint=None)
+    other = Substitute(divergence=method.divergence, start="random").run(question)  # type: ignore[attr-defined]  # of Propagate
+    if not float(other.history.divergence[-1]) < STUCK * float(answer.history.divergence[-1]):
+        return None
+    return f"the sweeps settled where {sweeps} sweeps of substitution lower the divergence to less than a tenth"
 
 
 def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, None, None]:
@@ -155,9 +199,10 @@ def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, 
 
 
 def _best(answers: Generator[Answer, None, None], interruption: Interruption) -> Answer:
+    """The answer with the least objective; the first of those that have the same."""
     best: Answer | None = None
     for answer in answers:
-        if best is None or answer.squared_error < best.squared_error:
+        if best is None or _objective(answer) < _objective(best):
             best = answer
         if interruption.requested:
             break
@@ -170,8 +215,27 @@ def _best(answers: Generator[Answer, None, None], interruption: Interruption) ->
     return best
 
 
+def _objective(answer: Answer) -> tuple[float, float]:
+    """The divergence at the end, then the squared error, for methods that report no divergence; NaN is the worst."""
+    divergence = answer.history.divergence[-1] if len(answer.history) else nan
+    known = [inf if isnan(value) else float(value) for value in (divergence, answer.squared_error)]
+    return known[0], known[1]
+
+
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets."""
+    """What the user gets, with warnings of values that ran away or may be far from right."""
+    runaways = answer.runaways or Runaways()
+    if answer.iterations and answer.runaways is None:
+        runaways.look_at(request.observations, answer.values)
+    told = runaways.warn()  # more sweeps would make these worse
+    if answer.doubt and not told:
+        others = "'substitute'" if request.learned else "'substitute', of small networks 'exact'"
+        warn_user(
+            NotSettledWarning(
+                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}) "
+                f"or another method ({others}). Give iterations to silence this."
+            )
+        )
     return Result(
         network=request.network,
         values=answer.values,

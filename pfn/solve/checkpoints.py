@@ -1,7 +1,7 @@
 """Checkpoints: everything the next sweep depends on, in one file that is replaced as a whole."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pfn.solve.request import Method, Request
 
 KIND = "checkpoint"
 ENTRIES = 1 << 20  # that are converted at a time
+MOST_UNASKED = 1000  # sweeps for each one that the history knows: errors are hardly ever measured more rarely
 
 
 class Saved(dict[str, np.ndarray]):
@@ -57,6 +58,36 @@ class Checkpoint:
                 "weights, the method, the seed and the dtype must be those of the run that wrote it."
             )
         return Saved(arrays, path)
+
+    def counts(self, saved: Mapping[str, np.ndarray]) -> tuple[int, int]:
+        """How many sweeps were done, and how many since the momentum began: what the history of the file agrees with.
+
+        A list as long as the sweeps that were done is made from it, so no file may claim what nobody asked for.
+        """
+        done, steps = (saved[name].ravel() for name in ("done", "steps"))
+        measured = saved["iterations"]
+        sound = (
+            done.shape == steps.shape == (1,)
+            and measured.ndim == 1
+            and measured.size > 0
+            and bool((np.diff(measured, prepend=-1) > 0).all())
+            and int(measured[-1]) + 1 == done[0]
+            and 0 <= steps[0] <= done[0]
+            and saved["divergence"].shape == measured.shape
+            and saved["rmse"].shape == (len(self._request.network.factorizations), len(measured))
+            and saved["lowest"].shape == (1,)
+        )
+        if not sound:
+            raise FileError(
+                f"{self._request.resume}: the file is damaged: {done.tolist()} sweeps, {steps.tolist()} of them since "
+                f"the momentum began, and a history of {measured.shape} sweeps do not agree. Start without resume."
+            )
+        if done[0] > max(self._request.iterations, MOST_UNASKED * len(measured)):
+            raise FileError(
+                f"{self._request.resume}: the file claims {int(done[0])} sweeps of which it knows {len(measured)}. "
+                "Start without resume, or ask for more iterations than that."
+            )
+        return int(done[0]), int(steps[0])
 
     @cached_property
     def fingerprint(self) -> str:

@@ -32,7 +32,6 @@ class Slices:
     drawn: Mapping[str, np.ndarray]  # the random start of learned matrices that may have any value
     whole: frozenset[str]  # variables that are observed throughout
     given: frozenset[str]  # variables of which the user gave values
-    halving: np.random.Generator | None = None  # for a restart, which looks at a random half, to find something else
 
     def starts(self) -> dict[str, np.ndarray]:
         """By parameter, what to start from: for every parent component, slices of the children unlike all others."""
@@ -64,8 +63,6 @@ class Slices:
     def _start(self, equation: Factorization) -> dict[str, np.ndarray]:
         """Nothing where there are too few slices."""
         slices = np.hstack([*self._slices(equation)])
-        if self.halving is not None:
-            slices = slices[:, self.halving.random(slices.shape[1]) < 0.5]
         count = equation.parents[0].variable.size
         chosen = distinct_columns(slices, count)
         if len(chosen) < count:

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pfn.engines import BLAS, Errors, Statistics, Stretch, dense, has_hidden
+from pfn.engines import (
+    BLAS,
+    Errors,
+    Layout,
+    Statistics,
+    Stretch,
+    counted_entries,
+    counted_in,
+    dense,
+    filled_in,
+    has_hidden,
+    refuse_dense,
+)
 from pfn.errors import OptionError
 from pfn.exact import Agreement, Copies, Iteration, Plane
 from pfn.network import Factorization
@@ -23,7 +35,7 @@ ITERATIONS = {"numpy": ("pfn.exact.consensus", "Iteration"), "jax": ("pfn.exact.
 def run(request: Request, method: Any) -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
     _refuse_options(request)
-    return Sweeps(request, method, ConsensusRun(request)).run()
+    return Sweeps(request, method, ConsensusRun(request), distance=True).run()
 
 
 def _refuse_options(request: Request) -> None:
@@ -32,6 +44,8 @@ def _refuse_options(request: Request) -> None:
             f"Consensus: parameter {min(request.learned)} is to be learned, but consensus needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate'."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "consensus has copies of every entry")
 
 
 class ConsensusRun:
@@ -44,8 +58,7 @@ class ConsensusRun:
         self._copies = Copies(request.network, lengths, given)
         start = Start.of(request, 0.0).values()  # zero, but for what is given
         self._parameters = {p.name: start[p.name] for p in request.network.parameters}
-        self._counts = {e.name: self._weights(e) for e in request.network.factorizations}
-        self._counted = np.array([self._counts[e.name].sum() * e.rows for e in request.network.factorizations])
+        self._count()
         module, name = ITERATIONS[request.engine]
         make = getattr(import_module(module), name)
         self._iteration: Iteration = make(self._agreement(), self._planes(), [*self._counts.values()])
@@ -70,10 +83,19 @@ class ConsensusRun:
         columns = self._copies.shapes[equation.name][1]
         return matrix if sparse_pays(matrix.shape, matrix.nnz, columns) else matrix.toarray()
 
-    def _weights(self, equation: Factorization) -> np.ndarray:
-        """How often every column of an equation counts."""
-        given = self._request.weights.get(equation.name)
-        return np.ones(self._copies.shapes[equation.name][1]) if given is None else np.concatenate(given)
+    def _count(self) -> None:
+        """How often every column of an equation counts in its error, or every entry where some do not."""
+        observations, network = self._request.observations, self._request.network
+        layout = Layout(network, observations.lengths, observations.arrays)
+        hidden = [variable.name for variable in network.variables if observations.hides(variable.name)]
+        filled = filled_in(layout, observations.arrays, hidden)
+        self.entries = counted_entries(layout, filled, self._request.weights)
+        self._counts: dict[str, np.ndarray] = {}
+        for equation in network.factorizations:
+            given = self._request.weights.get(equation.name)
+            counts = np.ones(self._copies.shapes[equation.name][1]) if given is None else np.concatenate(given)
+            counted = counted_in(equation, layout, filled)
+            self._counts[equation.name] = counts if counted is None else counted[:, layout.live(equation)] * counts
 
     def _entries(self, start: Mapping[str, Any]) -> np.ndarray:
         """Zero throughout, or what was given with the observations: so a solution that is given stays."""
@@ -98,17 +120,17 @@ class ConsensusRun:
 
     def advance(self, stretch: Stretch) -> list[Errors]:
         """Sweeps up to the first after which a criterion to stop is met; the errors after each."""
-        count = stretch.count if stretch.stall is None else 1  # whether it stalls is seen from outside
-        met = -np.ones_like(self._counted) if stretch.tolerance is None else self._counted * stretch.tolerance**2
+        met = np.full(len(self.entries), -1.0)  # no square is below it
+        if stretch.tolerance is not None:
+            met = np.array([count * stretch.tolerance**2 for count in self.entries.values()])
         with BLAS:  # its products are small: threads would only wait for each other
-            found = self._iteration.advance(count, met)
+            found = self._iteration.advance(stretch.count, met)
         return [self._errors(row) for row in found]
 
     def _errors(self, figures: np.ndarray) -> Errors:
         """The squared distance between the two sets stands for the divergence: it tends to zero, or to the least."""
-        squared, distance = figures[:-1].astype(float), float(figures[-1])
-        means = np.divide(squared, self._counted, out=np.zeros_like(squared), where=self._counted > 0)
-        return Errors(dict(zip(self._counts, np.sqrt(means).tolist(), strict=True)), distance, float(squared.sum()))
+        squared = dict(zip(self._counts, figures[:-1].tolist(), strict=True))
+        return Errors.of(squared, self.entries, float(figures[-1]))
 
     def variable(self, name: str) -> list[Any]:
         """The values of a variable, one array per sequence; columns that nothing touches are NaN if hidden."""

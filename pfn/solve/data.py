@@ -1,7 +1,8 @@
 """Observations as the user gives them → checked arrays, and how long every sequence is."""
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import scipy.sparse as sp
 from pfn.engines import has_hidden
 from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Factorization, Network, Parameter, Variable
+from pfn.network.factorization import check_matrix_labels
+from pfn.network.labelled import read_table
+from pfn.network.matrices import sound_sparse
+from pfn.solve.labels import Times, check_times, in_order, looks_around
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,8 @@ class Observations:
     arrays: dict[str, list[np.ndarray]]
     lengths: tuple[int, ...]
     listed: bool  # whether the user gave lists, and so gets lists
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of rows, by variable without labels
+    times: Mapping[int, Times] = field(default_factory=dict)  # labels of columns, by sequence that came with some
 
     def per_sequence(self, given: Any, what: str) -> list[Any]:
         """Something given beside the data, one for every sequence, in the data's own form."""
@@ -40,8 +47,18 @@ class Observations:
         return per_sequence if self.listed else per_sequence[0]
 
 
-def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> Observations:
-    """Check the observations against the network and find T for every sequence."""
+def check_observations(
+    network: Network,
+    data: object,
+    dtype: np.dtype[Any],
+    *,
+    seen: dict[str, tuple[str, ...]] | None = None,
+    place: str = "",
+) -> Observations:
+    """Check the observations against the network and find T for every sequence.
+
+    `seen` has the labels of rows of what was read before, by variable without labels; `place` is where these come from.
+    """
     if not isinstance(data, Mapping):
         raise DataError(
             f"the data must be a mapping such as {{x: array}}, found {type(data).__name__}. Folders and iterables, "
@@ -53,18 +70,57 @@ def check_observations(network: Network, data: object, dtype: np.dtype[Any]) -> 
             f"the data are empty, so the length is unknown. Give an array for {names}; all NaN means all hidden."
         )
     listed = _all_lists_or_none(data)
-    arrays = {}
+    labels = {} if seen is None else seen
+    times: dict[int, Times] = {}
+    arrays: dict[str, list[Any]] = {}
     for key, values in data.items():
         variable = find_variable(network, key)
         if variable.name in arrays:
             raise DataError(f"the data have {variable.name} twice, by object and by name. Give it once.")
         pieces = values if listed else [values]
-        arrays[variable.name] = [
-            checked_array(piece, variable, dtype, number if listed else None) for number, piece in enumerate(pieces)
-        ]
+        arrays[variable.name] = []
+        for number, piece in enumerate(pieces):
+            what = f"{variable.name}, sequence {number}" if listed else variable.name
+            found = in_order(piece, variable, what, labels)
+            if found.times is not None:
+                check_times(found.times, times.get(number), even=looks_around(network))
+                times.setdefault(number, found.times)
+            arrays[variable.name].append(checked_array(found.values, variable, dtype, what, in_list=listed))
+    for equation in network.factorizations if labels else ():
+        for term in equation.terms:
+            check_matrix_labels(equation, term, term.parameter.labels, DataError, labels)
     _check_same_number(arrays)
     lengths = tuple(_length(network, arrays, sequence) for sequence in range(len(next(iter(arrays.values())))))
-    return Observations(_trimmed(network, arrays, lengths), lengths, listed)
+    _warn_of_short(network, arrays, lengths, place)
+    return Observations(_trimmed(network, arrays, lengths), lengths, listed, labels, times)
+
+
+def _warn_of_short(network: Network, arrays: Mapping[str, Sequence[Any]], lengths: Sequence[int], place: str) -> None:
+    """Warn of sequences so short that no equation has to do with some of their data; a single slice may be alone."""
+    reach = sum(max(child.lag for child in e.children) for e in network.factorizations)
+    short = []
+    for number, length in enumerate(lengths):
+        if not 1 < length <= reach:
+            continue
+        columns = network.columns(length)
+        idle = [name for name in arrays if not columns.variables[name] and arrays[name][number].shape[1]]
+        if idle:
+            short.append((number, length, idle))
+    if not short:
+        return
+    number, length, idle = short[0]
+    pieces = {e: [piece.variable.name for piece in (*e.children, *e.parents)] for e in network.factorizations}
+    equation = next(e for e, names in pieces.items() if idle[0] in names)
+    needed = next(n for n in range(length, length + reach + 2) if network.columns(n).equations[equation.name])
+    where = place or (f"sequence {number}" if len(lengths) > 1 else "the data")
+    others = f" (and those of {len(short) - 1} other sequences)" if len(short) > 1 else ""
+    warnings.warn(
+        f"{where}: {length} slices{others} are fewer than {equation.name} ({equation}) reaches over: no equation has "
+        f"to do with {', '.join(idle)} there, whose values are not fitted, and NaN where hidden. Give at least "
+        f"{needed} slices, or leave the sequence out.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 # Data whose maximum is so many times ε are fitted half a per cent worse, those of ten times by a seventh.
@@ -116,6 +172,28 @@ def find_variable(network: Network, key: Any) -> Variable:
         raise DataError(f"data for {key!r}: {error}") from error
 
 
+def plain_start(network: Network, item: Variable | Parameter, given: Any, observations: Observations) -> Any:
+    """What a variable or parameter is to start from as bare numbers, in the order of labels and of the data."""
+    what = f"initial: {item.name}"
+    if isinstance(item, Parameter):
+        table = read_table(given, what, DataError)
+        if table is None:
+            return given
+        rows, columns = (None if axis is None else axis.names for axis in (table.rows, table.columns))
+        for equation in network.factorizations:
+            for term in equation.terms:
+                if term.parameter == item:
+                    check_matrix_labels(equation, term, (rows, columns), DataError, observations.names)
+        return table.values
+    pieces, names = [], dict(observations.names)
+    for number, piece in enumerate(given if isinstance(given, list | tuple) else [given]):
+        found = in_order(piece, item, what, names)
+        if found.times is not None:
+            check_times(found.times, observations.times.get(number), even=looks_around(network))
+        pieces.append(found.values)
+    return pieces if isinstance(given, list | tuple) else pieces[0]
+
+
 def _all_lists_or_none(data: Mapping[Any, object]) -> bool:
     lists = {str(getattr(key, "name", key)): isinstance(values, list | tuple) for key, values in data.items()}
     if any(lists.values()) and not all(lists.values()):
@@ -128,14 +206,13 @@ def _all_lists_or_none(data: Mapping[Any, object]) -> bool:
     return any(lists.values())
 
 
-def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequence: int | None) -> Any:
+def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], what: str, *, in_list: bool) -> Any:
     """A finite, non-negative (size, columns) array; NaN entries are hidden."""
-    what = variable.name if sequence is None else f"{variable.name}, sequence {sequence}"
     array = values if sp.issparse(values) else numbers(values, what)
     if array.ndim != 2 or array.shape[0] != variable.size:
         raise DataError(
             f"{what}: expected an array of shape ({variable.size}, columns), components down and time to the "
-            f"right, found the shape {array.shape}.{_shape_hint(array, variable, sequence is not None)}"
+            f"right, found the shape {array.shape}.{_shape_hint(array, variable, in_list)}"
         )
     if array.shape[1] == 0:
         raise DataError(f"{what}: the array has no columns. Give at least one; NaN marks hidden entries.")
@@ -143,15 +220,19 @@ def checked_array(values: Any, variable: Variable, dtype: np.dtype[Any], sequenc
         return _checked_sparse(array, what, dtype)
     with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
         # Sequences are copied when they are laid side by side, so they may lie as they like.
-        converted = array.astype(dtype, order="C" if sequence is None else "K", copy=False)
+        converted = array.astype(dtype, order="K" if in_list else "C", copy=False)
     refuse_bad_entries(converted, array, what)
+    refuse_lost_entries(converted, array, what)
     return converted
 
 
-def _checked_sparse(matrix: Any, what: str, dtype: np.dtype[Any]) -> Any:
+def _checked_sparse(given: Any, what: str, dtype: np.dtype[Any]) -> Any:
     """A sparse matrix is observed throughout: its stored entries, and zeros elsewhere."""
-    checked = sp.csc_array(matrix, dtype=dtype, copy=True)
-    checked.sum_duplicates()
+    matrix = sp.csc_array(sound_sparse(given, what, DataError), copy=True)
+    matrix.sum_duplicates()
+    check_real(matrix.dtype, what)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
+        checked = matrix.astype(dtype)
     wrong = ~(np.isfinite(checked.data) & (checked.data >= 0))
     if wrong.any():
         row, column = (int(c[wrong][0]) for c in checked.tocoo().coords)
@@ -160,22 +241,30 @@ def _checked_sparse(matrix: Any, what: str, dtype: np.dtype[Any]) -> Any:
             f"{checked.data[wrong][0]} at component {row}, column {column}. Where entries are hidden, give a dense "
             "array with NaN."
         )
+    places = np.column_stack(checked.tocoo().coords) if checked.dtype != matrix.dtype else None
+    refuse_lost_entries(checked.data, matrix.data, what, places)
     return checked
 
 
 def numbers(values: object, what: str) -> np.ndarray:
     """Anything array-like as real numbers; masked entries become NaN."""
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(float), np.nan)
+    table = read_table(values, what, DataError)
+    if table is not None:
+        values = table.values
     try:
-        array = np.asarray(values)
-    except ValueError as error:
+        if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+            values = np.ma.stack(values)  # NumPy would forget the masks
+        array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:  # as objects say that are no arrays
         raise DataError(f"{what}: expected an array of numbers: {error}.") from error
-    if array.dtype.kind not in "buif":
-        raise DataError(
-            f"{what}: expected real numbers, found {array.dtype} entries. Convert them to floats; NaN = hidden."
-        )
-    return array
+    check_real(array.dtype, what)
+    return np.ma.filled(array.astype(float), np.nan) if isinstance(array, np.ma.MaskedArray) else array
+
+
+def check_real(dtype: np.dtype[Any], what: str) -> None:
+    """Refuse entries that are no real numbers."""
+    if dtype.kind not in "buif":
+        raise DataError(f"{what}: expected real numbers, found {dtype} entries. Convert them to floats; NaN = hidden.")
 
 
 def _shape_hint(array: np.ndarray, variable: Variable, in_list: bool) -> str:
@@ -205,6 +294,21 @@ def refuse_bad_entries(array: np.ndarray, original: np.ndarray, what: str) -> No
             f"{what}: entries must be finite and non-negative, or NaN where hidden; found "
             f"{original[row, column]} at component {row}, column {column} "
             f"({int(wrong.sum())} such entries). Replace them, for example by NaN."
+        )
+
+
+def refuse_lost_entries(array: np.ndarray, original: np.ndarray, what: str, places: np.ndarray | None = None) -> None:
+    """Refuse numbers above zero that are zero, or nearly so, in a smaller dtype; `places`: of stored entries."""
+    if np.can_cast(original.dtype, array.dtype, "safe") or original.dtype.kind != "f":
+        return
+    with np.errstate(invalid="ignore"):
+        lost = (original > 0) & (array < np.finfo(array.dtype).tiny)
+    if lost.any():
+        first = tuple(np.argwhere(lost)[0])
+        row, column = (int(i) for i in (first if places is None else places[first[0]]))
+        raise DataError(
+            f"{what}: {original[first]} at component {row}, column {column} is too small for {array.dtype} "
+            f"({int(lost.sum())} such entries). Scale the data up, set such entries to zero, or use dtype='float64'."
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfn.engines import has_hidden
+from pfn.engines import Layout, counted_entries, counted_in, filled_in, has_hidden, refuse_dense, root_mean
 from pfn.errors import NoExactSolution, OptionError
 from pfn.exact import Asked, Deadline, Solved, assemble, solve, superposition
 from pfn.solve.exact_noisy import denoised, softened, weights_of
@@ -71,6 +71,8 @@ def refuse_options(request: Request) -> None:
             f"Exact: parameter {min(request.learned)} is to be learned, but exact inference needs known parameters. "
             "Use pfn.infer with its value in initial, or learn with method='propagate' and restarts."
         )
+    for name, arrays in request.observations.arrays.items():
+        refuse_dense(name, arrays, "the program has a number for every entry")
     variables = {variable.name for variable in request.network.variables}
     for name in variables & set(request.initial):
         raise OptionError(f"Exact: {name} needs no starting values: exact inference does not depend on them.")
@@ -158,9 +160,7 @@ def make_answer(
     errors = _errors(request, pairs)
     return Answer(
         values=values | dict(parameters),
-        rmse={
-            name: float(np.sqrt(squared / entries)) if entries else 0.0 for name, (squared, entries) in errors.items()
-        },
+        rmse={name: root_mean(squared, entries) for name, (squared, entries) in errors.items()},
         squared_error=sum(squared for squared, _ in errors.values()),
         history=History([], {name: [] for name in errors}, []),
         stop=_stop(parts),
@@ -184,19 +184,25 @@ def _unique(name: str, sequence: Sequence, unique: np.ndarray) -> np.ndarray:
 
 
 def _errors(request: Request, pairs: list[tuple[Sequence, Part]]) -> dict[str, tuple[float, float]]:
-    """By equation, the summed squared error and the number of entries, columns counted by their weights."""
-    totals = {}
+    """By equation, the summed squared error of the entries that count, and their number."""
+    observations = request.observations
+    layout = Layout(request.network, observations.lengths, observations.arrays)
+    hidden = [variable.name for variable in request.network.variables if observations.hides(variable.name)]
+    filled = filled_in(layout, observations.arrays, hidden)
+    entries, totals = counted_entries(layout, filled, request.weights), {}
     for equation in request.network.factorizations:
-        squared = entries = 0.0
+        counted, squared = counted_in(equation, layout, filled), 0.0
         for number, (sequence, part) in enumerate(pairs):
             rows = sequence.system.rows[equation.name]
             errors = (sequence.system.matrix[rows] @ part.y).reshape(-1, equation.rows)
-            weights = np.ones(len(errors))
-            if equation.name in request.weights:
-                weights = request.weights[equation.name][number]
+            if counted is not None:
+                start = int(layout.starts[number])
+                errors[~counted[:, start : start + len(errors)].T] = 0
+            weights = (
+                request.weights[equation.name][number] if equation.name in request.weights else np.ones(len(errors))
+            )
             squared += float(weights @ (errors**2).sum(axis=1))
-            entries += float(weights.sum()) * equation.rows
-        totals[equation.name] = (squared, entries)
+        totals[equation.name] = (squared, entries[equation.name])
     return totals
 
 

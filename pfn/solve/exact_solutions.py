@@ -13,7 +13,7 @@ from pfn.solve.exact import Exact
 from pfn.solve.interruption import Interruption
 from pfn.solve.options import make_request
 from pfn.solve.progress import Bar
-from pfn.solve.request import ITERATIONS, Request
+from pfn.solve.request import Request
 from pfn.solve.result import Result
 
 
@@ -72,4 +72,4 @@ def _several(request: Request, method: Exact, n: int) -> list[Result]:
 def _no_sweeps() -> dict[str, Any]:
     """The options of sweeps, which have no meaning here."""
     unused = ("tolerance", "stall", "weights", "callback", "checkpoint", "resume")
-    return dict.fromkeys(unused) | {"iterations": ITERATIONS, "checkpoint_every": 1, "engine": "numpy"}
+    return dict.fromkeys(unused) | {"iterations": 1, "checkpoint_every": 1, "engine": "numpy"}

@@ -12,7 +12,7 @@ class History:
     """The root mean square error of every equation along the sweeps.
 
     `history["eq1"]` is an array, `history.iterations` the sweeps it was taken after (counted from 0),
-    `history.divergence` the summed divergence of all equations.
+    `history.divergence` the summed divergence of all equations. Hidden entries that occur once are in neither.
     """
 
     def __init__(self, iterations: ArrayLike, rmse: Mapping[str, ArrayLike], divergence: ArrayLike) -> None:
@@ -64,14 +64,14 @@ class Pooled:
         self.squared, self.entries = np.zeros(len(self.names)), np.zeros(len(self.names))
 
     def add(self, rmse: Mapping[str, float], entries: Mapping[str, float]) -> None:
-        """Take the errors of a batch, and how many entries they are the means over."""
+        """Take the errors of a batch, and the numbers of entries that they are the means over."""
         counts = np.array([entries[name] for name in self.names])
-        self.squared += np.array([rmse[name] for name in self.names]) ** 2 * counts
+        errors = np.array([rmse[name] for name in self.names])
+        self.squared += np.where(counts > 0, errors**2 * counts, 0)  # NaN where none counts
         self.entries += counts
 
     @property
     def rmse(self) -> dict[str, float]:
-        """The root mean square errors over all batches; NaN before the first."""
-        nothing = 0.0 if self.entries.any() else np.nan
-        means = np.divide(self.squared, self.entries, out=np.full(len(self.names), nothing), where=self.entries > 0)
+        """The root mean square errors over all batches; NaN where no entry has counted yet."""
+        means = np.divide(self.squared, self.entries, out=np.full(len(self.names), np.nan), where=self.entries > 0)
         return dict(zip(self.names, np.sqrt(means).tolist(), strict=True))

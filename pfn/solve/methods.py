@@ -37,13 +37,17 @@ class Propagate:
       "joint" makes both from the same ratios, which takes one product less;
     - divergence: "kl" (Kullback-Leibler) or "euclidean";
     - epsilon: what is added to numerators and denominators; small against the data;
-    - initial_scale: hidden values start uniform between 0 and this;
+    - initial_scale: hidden values start uniform between 0 and this; None: around the mean of what is seen of their
+      variable, or at the level that the equations give them from what is seen below;
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
     - start: "data", where they say something: learned matrices start from slices of observed children that differ most
       from each other, and if all matrices are known, hidden values from what the observations reach; "levels", which
-      then fits every learned level to the one below it; or "random".
+      then fits every learned level to the one below it; or "random". Runs from the data end alike whatever the seed,
+      so their agreement says nothing; restarts after the first run start at random;
+    - settle: a run ends where nothing moves any more, unless `stall` says otherwise, and warns where that has not come
+      by its last sweep; False: all sweeps are done, as in the paper.
     """
 
     averaging: Literal["pooled", "updated", "all"] = "pooled"
@@ -51,19 +55,21 @@ class Propagate:
     updates: Literal["alternating", "joint"] = "alternating"
     divergence: Literal["kl", "euclidean"] = "kl"
     epsilon: float = 1e-9
-    initial_scale: float = 1e-6
+    initial_scale: float | None = None
     sparseness: float | Ramp | Mapping[Factorization | str, float | Ramp] = 0.0
     release: Mapping[Variable | str, int] = field(default_factory=dict)
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
     start: Literal["data", "levels", "random"] = "data"
+    settle: bool = True
 
     name: ClassVar[str] = "propagate"
 
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():
             check_choice(getattr(self, option), f"Propagate: {option}", allowed)
-        for option in ("epsilon", "initial_scale"):
-            check_positive(getattr(self, option), f"Propagate: {option}", "The default is small enough.")
+        check_positive(self.epsilon, "Propagate: epsilon", "The default is small enough.")
+        if self.initial_scale is not None:
+            check_positive(self.initial_scale, "Propagate: initial_scale", "Without it the data say the scale.")
         if self.updates == "joint" and self.divergence != "kl":
             raise OptionError(
                 f"Propagate: updates='joint' is for the Kullback-Leibler divergence, found {self.divergence!r}. "
@@ -179,4 +185,6 @@ def _equation(network: Network, key: Any) -> str:
 
 
 # The numbers of the paper's own experiments (section 3.2 and appendix A).
-PAPER = Propagate(averaging="updated", epsilon=1e-5, acceleration=None, start="random")
+PAPER = Propagate(
+    averaging="updated", epsilon=1e-5, acceleration=None, initial_scale=1e-6, start="random", settle=False
+)

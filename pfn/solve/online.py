@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pfn.engines import largest_error
 from pfn.errors import DataError, FileError
 from pfn.files import matrix_arrays, matrix_from_arrays
 from pfn.solve.batches import Batches
@@ -16,11 +17,16 @@ from pfn.solve.learned import Learned
 from pfn.solve.progress import Bar
 from pfn.solve.request import Answer, Method, Request
 from pfn.solve.result import Result
+from pfn.solve.runaways import Runaways
+from pfn.solve.scales import observed_components
 from pfn.solve.sequences import Sequences, as_sequences
 from pfn.solve.statistics import Memory, memory_from
 
 SPARE = 8
 """One part in so many is added to the columns of a batch: lengths of batches differ about that much."""
+
+MOST_ROOM = 1 << 31
+"""Columns that a batch has at most: compiled programs count them in 32 bits."""
 
 NOTHING = Observations({}, (), listed=True)
 
@@ -44,7 +50,7 @@ class Online:
         names = [equation.name for equation in self._network.factorizations]
         self._recorder, self._epoch = Recorder(names), Pooled(names)
         self._learned = [p.name for p in self._network.parameters if p.name in template.learned]
-        self._memory = Memory()
+        self._memory, self._runaways = Memory(), Runaways()
         self._parameters: dict[str, Any] = dict(template.initial)  # of those that are learned
         self._number, self._place, self._sweeps = 0, 0, 0  # the epoch, batches done in it, sweeps done
         self._room = 0  # columns that every batch so far fits in
@@ -93,10 +99,12 @@ class Online:
             self._parameters = {name: answer.values[name] for name in self._learned}
         if answer.interrupted:
             return f"interrupted by the user in batch {self._memory.batches}, which is left out"
-        self._memory = self._memory.with_batch(answer.statistics, share)
+        self._runaways.look_at(observations, answer.values, among=f" of batch {self._memory.batches}")
+        observed = observed_components(self._network, observations)
+        self._memory = self._memory.with_batch(answer.statistics, share, observed)
         self._sweeps += answer.iterations
         self._place += 1
-        self._note(answer, observations)
+        self._note(answer)
         if self._checkpoint.due(self._memory.batches, last=False):
             self._checkpoint.write(self._state())
         return self._asked_to_stop()
@@ -135,12 +143,10 @@ class Online:
         if columns > self._room:
             self._room = columns + columns // SPARE
 
-    def _note(self, answer: Answer, observations: Observations) -> None:
-        columns = [self._network.columns(length).equations for length in observations.lengths]
-        entries = {e.name: float(e.rows * sum(one[e.name] for one in columns)) for e in self._network.factorizations}
-        self._epoch.add(answer.rmse, entries)
+    def _note(self, answer: Answer) -> None:
+        self._epoch.add(answer.rmse, answer.entries)
         self._recorder.add(self._sweeps - 1, answer.rmse, float(answer.history.divergence[-1]))
-        self._template.bar.advance(self._shown, len(self._recorder.iterations), max(answer.rmse.values()))
+        self._template.bar.advance(self._shown, len(self._recorder.iterations), largest_error(answer.rmse))
 
     def _asked_to_stop(self) -> str | None:
         template, number = self._template, self._memory.batches - 1
@@ -164,6 +170,7 @@ class Online:
             iterations=self._sweeps,
             interrupted=stop.startswith("interrupted"),
             memory=self._memory,
+            runaways=self._runaways,
         )
 
     def _state(self) -> dict[str, np.ndarray]:
@@ -183,13 +190,36 @@ class Online:
         memory = memory_from(saved)
         if memory is None:
             raise FileError(f"{self._template.resume}: expected a checkpoint of learning by batches.")
-        parameters = {name: matrix_from_arrays(f"parameter/{name}", saved) for name in self._learned}
+        try:
+            parameters = {name: matrix_from_arrays(f"parameter/{name}", saved) for name in self._learned}
+            memory.check(parameters)
+            self._take_counters(memory, saved)
+        except (ValueError, IndexError) as error:
+            raise FileError(f"{self._template.resume}: the file is damaged: {error}. Start without resume.") from error
         self.continue_with(memory, parameters)
-        self._number, self._place, self._sweeps, self._room = map(int, saved["counters"])
-        self._epoch.squared, self._epoch.entries = saved["epoch"].copy()
         names = self._epoch.names
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self._recorder.add(int(number), dict(zip(names, map(float, rmse), strict=True)), float(divergence))
+
+    def _take_counters(self, memory: Memory, saved: Mapping[str, np.ndarray]) -> None:
+        """Where the run is; a ValueError where that does not agree with the history."""
+        self._number, self._place, self._sweeps, self._room = map(int, saved["counters"])
+        self._epoch.squared, self._epoch.entries = saved["epoch"].copy()
+        measured, names, options = saved["iterations"], self._epoch.names, self._options
+        most = options.first + (len(measured) + 1) * (options.settle + options.sweeps)
+        sound = (
+            measured.shape == saved["divergence"].shape == (len(measured),)
+            and saved["rmse"].shape == (len(names), len(measured))
+            and self._epoch.squared.shape == self._epoch.entries.shape == (len(names),)
+            and bool((np.diff(measured, prepend=-1) > 0).all())
+            and 0 < len(measured) <= memory.batches
+            and 0 <= self._number + self._place <= len(measured)
+            and min(self._number, self._place) >= 0
+            and measured[-1] < self._sweeps <= most
+            and 0 < self._room <= MOST_ROOM
+        )
+        if not sound:
+            raise ValueError(f"counters of {saved['counters'].tolist()} after {memory.batches} batches")
 
 
 def _all_done(recorder: Recorder) -> str:

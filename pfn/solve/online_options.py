@@ -6,15 +6,15 @@ from typing import Any
 from pfn.errors import OptionError
 from pfn.network import Network, Parameter
 from pfn.solve.batches import Batches
-from pfn.solve.request import ITERATIONS, Method
+from pfn.solve.request import Method
 from pfn.solve.result import Result
 
 METHODS = ("propagate", "substitute")
 # What means something else, or nothing, batch by batch: the value it must have, and what to do instead.
 OTHERWISE: Mapping[str, tuple[object, str]] = {
-    "iterations": (ITERATIONS, "Give the sweeps of a batch: batches=pfn.Batches(sweeps=…)."),
+    "iterations": (None, "Give the sweeps of a batch: batches=pfn.Batches(sweeps=…)."),
     "tolerance": (None, "Give a callback that says when to stop."),
-    "stall": (None, "Give a callback that says when to stop."),
+    "stall": ("auto", "Give a callback that says when to stop."),
     "restarts": (1, "Run them one by one, with other seeds."),
     "weights": (None, "Leave them out, or learn from all data at once."),
 }

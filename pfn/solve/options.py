@@ -8,8 +8,9 @@ from typing import Any
 import scipy.sparse as sp
 from joblib import Parallel, effective_n_jobs
 
-from pfn.engines import STALL_SWEEPS, choose_engine, is_installed
+from pfn.engines import choose_engine, is_installed
 from pfn.errors import FileError, OptionError
+from pfn.files import check_place
 from pfn.network import Network
 from pfn.solve.checks import check_choice, check_count, check_number
 from pfn.solve.data import Observations, check_observations
@@ -17,7 +18,8 @@ from pfn.solve.dtypes import as_dtype
 from pfn.solve.interruption import Interruption
 from pfn.solve.online import NOTHING
 from pfn.solve.progress import Bar
-from pfn.solve.request import Method, Request
+from pfn.solve.request import INFERENCE_LIMIT, LEARNING_LIMIT, STEADY_LIMIT, Method, Request
+from pfn.solve.settling import STALL
 from pfn.solve.start import named_initial
 from pfn.solve.weights import checked_weights
 
@@ -71,7 +73,7 @@ def make_request(
     restarts: int = 1,
 ) -> Request:
     """The question, checked; `common` has all options but the method, restarts and progress."""
-    common = {"precision": "full", "mesh": None, "measure": 1} | common
+    common = {"precision": "full", "mesh": None, "measure": 1, "limited": True, "to_tolerance": False} | common
     _check_common(common)
     dtype = as_dtype(common["dtype"])
     observations = data if data is NOTHING else check_observations(network, data, dtype)
@@ -81,7 +83,7 @@ def make_request(
         network=network,
         observations=observations,
         learned=frozenset(p.name for p in network.parameters if p.learn and learning),
-        initial=named_initial(network, common["initial"]),
+        initial=named_initial(network, common["initial"], observations),
         weights=checked_weights(network, common["weights"], observations),
         dtype=dtype,
         engine=_engine(common, common["iterations"] * _dense_work(network, observations), restarts),
@@ -93,10 +95,26 @@ def make_request(
     )
 
 
+def with_limits(method: Method, common: Mapping[str, Any], *, learning: bool) -> dict[str, Any]:
+    """The options with a number for what is left to the library: how long to sweep, and when nothing moves any more."""
+    settles = getattr(method, "settle", True)
+    limit = STEADY_LIMIT if not settles else LEARNING_LIMIT if learning else INFERENCE_LIMIT
+    chosen = dict(common, limited=common["iterations"] is not None or not settles)
+    if common["iterations"] is None:
+        chosen["iterations"] = limit
+    chosen["to_tolerance"] = isinstance(common["stall"], str) and common["tolerance"] is not None
+    if isinstance(common["stall"], str):
+        check_choice(common["stall"], "stall", ("auto",))
+        chosen["stall"] = STALL if settles else None
+    return chosen
+
+
 _PASSED_ON = (
     "iterations",
+    "limited",
     "tolerance",
     "stall",
+    "to_tolerance",
     "measure",
     "seed",
     "callback",
@@ -113,11 +131,6 @@ def _check_common(common: Mapping[str, Any]) -> None:
     for option in ("tolerance", "stall"):
         if common[option] is not None:
             check_number(common[option], option, 0.0, None)
-    if common["stall"] is not None and STALL_SWEEPS % common["measure"]:
-        raise OptionError(
-            f"measure={common['measure']} does not divide {STALL_SWEEPS}, and stall compares errors that many sweeps "
-            f"apart. Choose 1, 2, 5, 10, 25 or 50, or leave one of them out."
-        )
     if common["precision"] == "tf32" and as_dtype(common["dtype"]).name != "float32":
         raise OptionError(f"precision='tf32' needs dtype='float32', found {as_dtype(common['dtype'])}.")
     _check_installed(common["engine"])
@@ -168,5 +181,8 @@ def _path(name: str, path: Any) -> str | None:
 
 def _check_checkpoint(path: str | None) -> None:
     """A path that cannot be written to is better found before the first sweep than at the first checkpoint."""
-    if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
+    if path is None:
+        return
+    if not Path(path).parent.is_dir() or Path(path).is_dir():
         raise FileError(f"{path}: cannot be written. checkpoint must name a file in a folder that exists.")
+    check_place(Path(path))

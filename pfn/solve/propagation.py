@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pfn.compiler import compile_network
-from pfn.engines import STALL_SWEEPS, Problem, Run, make_run
+from pfn.engines import Problem, Run, make_run, refuse_dense_start
 from pfn.solve.ramps import Ramp
 from pfn.solve.request import Answer, Request
 from pfn.solve.start import Start
 from pfn.solve.sweeps import Sweeps
+from pfn.solve.weights import refuse_unequal_weights
 from pfn.updates import DIVERGENCES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ LEVEL_ROUNDS = 30
 
 def run(request: Request, method: "Propagate") -> Answer:
     """Sweep until every sweep is done or a criterion to stop is met."""
+    refuse_unequal_weights(request.network, request.observations, request.weights, released=[*map(str, method.release)])
     return Propagation(request, method, make_run(request.engine, make_problem(request, method))).run()
 
 
@@ -28,10 +30,16 @@ class Propagation(Sweeps):
     """Sweeps of Algorithm 1, with what changes between them."""
 
     def __init__(self, request: Request, method: "Propagate", engine: Run) -> None:
-        super().__init__(request, method, engine)
+        super().__init__(
+            request,
+            method,
+            engine,
+            last_change=_last_change(method),
+            rare=max(method.learn_every.values(), default=0),
+            squares=method.divergence == "euclidean",
+        )
         self.method, self._engine = method, engine
         self.pauses = tuple(method.release.values())
-        self.settled = _settled(method)
         chosen = method.sparseness
         each = {name: chosen.get(name, 0.0) if isinstance(chosen, Mapping) else chosen for name in self.names}
         self._ramps = {name: value for name, value in each.items() if isinstance(value, Ramp)}
@@ -64,7 +72,8 @@ class Propagation(Sweeps):
 def make_problem(request: Request, method: "Propagate") -> Problem:
     """What the engine is given."""
     released = frozenset(str(name) for name in method.release)
-    start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random")
+    refuse_dense_start(request.observations.arrays, released)
+    start = Start.of(request, method.initial_scale, released=released, from_data=method.start != "random", quiet=True)
     return Problem(
         schedule=compile_network(request.network),
         lengths=request.observations.lengths,
@@ -80,7 +89,7 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
         divergence=DIVERGENCES[method.divergence],
         epsilon=method.epsilon,
         accelerated=method.acceleration is not None,
-        smoothed=_smoothed(request, method),
+        smoothed=smoothed(request, method),
         dtype=request.dtype,
         precision=request.precision,
         room=request.room,
@@ -88,15 +97,15 @@ def make_problem(request: Request, method: "Propagate") -> Problem:
     )
 
 
-def _settled(method: "Propagate") -> int:
-    """After how many sweeps the last ramp and release are long past."""
+def _last_change(method: "Propagate") -> int:
+    """The sweep with which the last ramp and release are over."""
     chosen = method.sparseness
     values = chosen.values() if isinstance(chosen, Mapping) else [chosen]
-    ends = [value.stop for value in values if isinstance(value, Ramp)] + list(method.release.values())
-    return max((end + STALL_SWEEPS for end in ends), default=0)
+    ends = [value.stop for value in values if isinstance(value, Ramp)]
+    return max([*ends, *method.release.values()], default=0)
 
 
-def _smoothed(request: Request, method: "Propagate") -> frozenset[str]:
+def smoothed(request: Request, method: "Propagate") -> frozenset[str]:
     """The equations that have sparseness in some sweep."""
     chosen = method.sparseness
     names = [equation.name for equation in request.network.factorizations]

@@ -12,10 +12,18 @@ from pfn.solve.data import Observations
 from pfn.solve.history import History
 from pfn.solve.interruption import Interruption
 from pfn.solve.progress import Bar
+from pfn.solve.runaways import Runaways
 from pfn.solve.statistics import Memory
 
-# Enough for every inference problem of the paper with momentum; learning on spectrograms changes little after.
-ITERATIONS = 1000
+# The most sweeps of an inference, if it does not settle before: of random networks that were wrong after 1000, two
+# thirds are right then. A power of two, at which values are compared with those of half as many sweeps.
+INFERENCE_LIMIT = 4096
+
+# The most sweeps of learning, whose sweeps cost more and whose divergence may fall very slowly for very long.
+LEARNING_LIMIT = 1024
+
+# The sweeps of methods that do not end by themselves.
+STEADY_LIMIT = 1000
 
 Callback = Callable[[int, Mapping[str, Any]], object]
 
@@ -30,8 +38,10 @@ class Request:
     initial: Mapping[str, Any]
     weights: Mapping[str, Sequence[np.ndarray]]
     iterations: int
+    limited: bool  # whether the user named the number of sweeps
     tolerance: float | None
     stall: float | None
+    to_tolerance: bool  # whether a tolerance alone says when values are good enough
     measure: int
     seed: int
     restart: int
@@ -47,6 +57,7 @@ class Request:
     interruption: Interruption
     past: Mapping[str, Statistics] = field(default_factory=dict)  # of data seen before, by learned parameter
     keep_statistics: bool = False  # whether those of these data are wanted
+    drawn: bool = False  # whether all that the user did not give starts at random, whatever the method says
     room: int = 0  # columns that arrays have at least, in engines that compile: runs of one width share a program
 
     def generator(self) -> np.random.Generator:
@@ -55,8 +66,8 @@ class Request:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=keys))
 
     def again(self, restart: int) -> "Request":
-        """The same question with other random numbers."""
-        return replace(self, restart=restart)
+        """The same question with other random numbers; all runs but the plain one start from nothing else."""
+        return replace(self, restart=restart, drawn=restart > 0)
 
 
 @dataclass(frozen=True)
@@ -70,9 +81,13 @@ class Answer:
     stop: str
     iterations: int
     interrupted: bool = False
+    doubt: str | None = None  # why the values may be far from right, if the user is to be told
+    share: float = float("nan")  # the divergence in parts of that of the data from their own means
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches
+    entries: Mapping[str, float] = field(default_factory=dict)  # by equation, how many its RMSE is the mean over
+    runaways: Runaways | None = None  # of learning by batches, which keeps no values
 
 
 class Method(Protocol):

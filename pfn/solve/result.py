@@ -59,9 +59,10 @@ class Result:
     """What `infer` and `learn` return.
 
     - `result[x]`, `result["x"]`: the values of a variable or parameter, a list of arrays for lists of sequences;
-    - `rmse`: by equation name, the root mean square of children − W @ parents after the last sweep;
+    - `rmse`: by equation name, the root mean square of children − W @ parents after the last sweep, without hidden
+      entries that occur once, which are W @ parents; NaN where no entry counts;
     - `history`: the same along the sweeps; `stop`: why the run ended; `iterations`: sweeps done;
-    - `squared_error`: summed over all equations; `interrupted`: whether Ctrl-C ended the run;
+    - `squared_error`: of the same entries, summed over all equations; `interrupted`: whether Ctrl-C ended the run;
     - `settings`: the options that the run was made with, as text;
     - `memory`: after learning by batches, what `pfn.learn(…, partial=result)` goes on from; then values of variables
       are not kept, `rmse` is over the last epoch, and the history has one entry a batch;

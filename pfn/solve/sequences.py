@@ -1,13 +1,14 @@
 """Sequences that come one after the other: out of lists, folders, or anything that can be gone through."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from pfn.errors import DataError, OptionError
 from pfn.files import read_arrays, sequence_files
@@ -34,6 +35,7 @@ class Sequences:
     network: Network
     dtype: np.dtype[Any]
     given: Any
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)  # labels of rows, by variable without labels
 
     def __len__(self) -> int:
         """How many there are; 0 if that shows in the end."""
@@ -98,7 +100,7 @@ class Sequences:
         given = item.given
         if isinstance(given, str | PathLike):
             given = read_arrays(Path(given))
-        if isinstance(given, np.ndarray):
+        if not isinstance(given, Mapping) and _is_matrix(given):
             given = {self._only_bottom(item): given}
         if not isinstance(given, Mapping):
             raise DataError(
@@ -106,7 +108,7 @@ class Sequences:
                 f"found {type(given).__name__}."
             )
         try:
-            found = check_observations(self.network, given, self.dtype)
+            found = check_observations(self.network, given, self.dtype, seen=self.names, place=_place(item))
         except DataError as error:
             raise DataError(f"{_place(item)}: {error}") from error
         if found.listed:
@@ -127,6 +129,11 @@ def _place(item: Item) -> str:
     return str(item.given) if isinstance(item.given, str | PathLike) else f"sequence {item.number}"
 
 
+def _is_matrix(given: Any) -> bool:
+    """Whether it is one array, sparse matrix or table."""
+    return isinstance(given, np.ndarray) or sp.issparse(given) or hasattr(type(given), "to_numpy")
+
+
 def as_sequences(network: Network, data: Any, dtype: np.dtype[Any]) -> Sequences:
     """The data in any of their forms as sequences."""
     if isinstance(data, str | PathLike):
@@ -134,7 +141,7 @@ def as_sequences(network: Network, data: Any, dtype: np.dtype[Any]) -> Sequences
     if isinstance(data, Mapping):
         observations = check_observations(network, data, dtype)
         return Sequences(network, dtype, _by_sequence(observations))
-    if isinstance(data, np.ndarray) or not isinstance(data, Iterable):
+    if _is_matrix(data) or not isinstance(data, Iterable):
         raise DataError(f"the data: {EXPECTED}; found {type(data).__name__}.")
     if isinstance(data, Sequence) and not data:
         raise DataError("the data: the list of sequences is empty. Give at least one.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,24 @@ import scipy.sparse as sp
 
 from pfn.engines import Layout
 from pfn.errors import DataError, DeclarationError, OptionError
-from pfn.network import Network, Parameter, Variable
-from pfn.network.matrices import on_pattern
+from pfn.network import Network, Parameter, Term, Variable
+from pfn.network.matrices import on_pattern, sound_sparse
 from pfn.solve.column_start import Slices
-from pfn.solve.data import Observations, find, numbers, refuse_bad_entries
+from pfn.solve.data import Observations, check_real, find, numbers, plain_start, refuse_bad_entries
+from pfn.solve.hidden_scale import HiddenScale
 from pfn.solve.request import Request
 from pfn.solve.value_start import can_spread, reached_values, says_more
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
+# In an inference with known parameters hidden values start at this share of the scale of the data: what the data do not
+# ask for, such as births in slices that nobody has seen, stays near zero. Learning cannot start so, as parameters would
+# have to make up for it.
+QUIET = 1e-6
 
-def named_initial(network: Network, initial: object) -> dict[str, Any]:
-    """The starting values by name; keys that are neither variables nor parameters are refused."""
+
+def named_initial(network: Network, initial: object, observations: Observations) -> dict[str, Any]:
+    """The starting values by name; tables are put in order; keys that are no variables or parameters are refused."""
     if initial is None:
         return {}
     if not isinstance(initial, Mapping):
@@ -35,7 +42,7 @@ def named_initial(network: Network, initial: object) -> dict[str, Any]:
             raise DataError(f"initial: {item.name} is an equation; give starting values for variables or parameters.")
         if item.name in named:
             raise DataError(f"initial has {item.name} twice, by object and by name. Give it once.")
-        named[item.name] = values
+        named[item.name] = plain_start(network, item, values, observations)
     return named
 
 
@@ -48,19 +55,25 @@ class Start:
     initial: Mapping[str, Any]
     learned: frozenset[str]
     released: frozenset[str]
-    scale: float
+    scale: float | None  # hidden values are drawn between 0 and this; None: at the scale of the data
     dtype: np.dtype[Any]
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
+    quiet: bool = False  # whether an inference starts near zero, so that what the data do not ask for stays there
     from_data: bool = False  # whether what is not given starts from what the data say, where they do
     ended: Callable[[], bool] = lambda: False  # whether the user wants no more
-    again: bool = False  # whether this run is to find something else than one before it
 
     @classmethod
     def of(
-        cls, request: Request, scale: float, *, released: frozenset[str] = frozenset(), from_data: bool = False
+        cls,
+        request: Request,
+        scale: float | None,
+        *,
+        released: frozenset[str] = frozenset(),
+        from_data: bool = False,
+        quiet: bool = False,
     ) -> "Start":
-        """The start of a run that answers the request."""
+        """The start of a run that answers the request; restarts are drawn, or they would all find the same."""
         return cls(
             network=request.network,
             observations=request.observations,
@@ -71,22 +84,63 @@ class Start:
             dtype=request.dtype,
             generator=request.generator(),
             weights=request.weights,
-            from_data=from_data,
+            quiet=quiet,
+            from_data=from_data and not request.drawn,
             ended=lambda: request.interruption.requested,
-            again=request.restart > 0,
         )
 
     def values(self) -> dict[str, Any]:
         """By variable an array per sequence, by parameter a matrix; not for what is observed throughout."""
-        start: dict[str, Any] = {v.name: self._variable(v) for v in self.network.variables if self._is_hidden(v)}
-        for variable in self.network.variables:
-            if variable.name in self.initial and not self._is_hidden(variable):
-                self._variable(variable)
-        start |= self.parameters()
-        if self.from_data:
-            start |= self._from_slices(start) if self.learned else self._reached(start)
+        hidden = [variable for variable in self.network.variables if self._is_hidden(variable)]
+        drawn = {v.name: self._drawn(v) for v in hidden}
+        start: dict[str, Any] = self.parameters()
+        if self.from_data and self.learned:
+            start |= self._from_slices(start)
         self._normalize_drawn(start)
-        return start
+        known = {v.name: self._known(v) for v in self.network.variables}
+        known = {name: arrays for name, arrays in known.items() if arrays}
+        layout = Layout(self.network, self.observations.lengths, self.observations.arrays)
+        values = self._scaled(drawn, start, self.observations.arrays or known, layout)
+        if self.from_data and not self.learned and hidden:
+            self._put(values, self._reached(start, drawn, known, layout), known)
+        for name, arrays in known.items():
+            if name in self.initial and name in values:
+                self._put(values, {name: arrays}, {})
+        return values | start
+
+    def _scaled(
+        self,
+        drawn: Mapping[str, list[np.ndarray]],
+        parameters: Mapping[str, Any],
+        known: Mapping[str, Any],
+        layout: Layout,
+    ) -> dict[str, list[np.ndarray]]:
+        """The draws of all hidden variables at the scale given, or with the scale of the data as their mean.
+
+        In an inference that is to be `quiet` they stay far below that.
+        """
+        if self.scale is not None:
+            return {name: [(self.scale * unit).astype(self.dtype) for unit in units] for name, units in drawn.items()}
+        scale = HiddenScale(layout, known, partial(_row_sums, parameters, max(map(layout.width, drawn), default=0)))
+        found = {}
+        share = QUIET if self.quiet and not self.learned else 2.0
+        with np.errstate(over="ignore"):  # overflow is looked for in the errors after a sweep
+            for name, units in drawn.items():
+                level = share * scale.of(self.network.variable(name))
+                found[name] = [
+                    (unit * level[layout.slots(name, number)]).astype(self.dtype) for number, unit in enumerate(units)
+                ]
+        return found
+
+    def _put(self, values: dict[str, list[np.ndarray]], found: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        """Replace values by those found, where they are no NaN and nothing is known."""
+        for name, arrays in found.items():
+            for number, (array, value) in enumerate(zip(values[name], arrays, strict=True)):
+                new = ~np.isnan(value)
+                if name in known:
+                    seen = known[name][number]
+                    new[:, : seen.shape[1]] &= np.isnan(seen)
+                np.copyto(array[:, : value.shape[1]], value, where=new)
 
     def _from_slices(self, start: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """By parameter, what replaces a draw."""
@@ -97,30 +151,20 @@ class Start:
             drawn={p.name: start[p.name] for p in self.network.parameters if self._is_drawn(p) and not p.sparse},
             whole=frozenset(v.name for v in self.network.variables if not self._is_hidden(v)),
             given=frozenset([*self.initial, *self.observations.arrays]),
-            halving=self.generator if self.again else None,
         )
         return {name: value.astype(self.dtype) for name, value in slices.starts().items()}
 
-    def _reached(self, start: Mapping[str, Any]) -> dict[str, list[np.ndarray]]:
-        """By hidden variable, what is reached from the observations and what the user gave; the draw elsewhere."""
+    def _reached(
+        self, parameters: Mapping[str, Any], drawn: Mapping[str, Any], known: Mapping[str, Any], layout: Layout
+    ) -> Mapping[str, Sequence[np.ndarray]]:
+        """By hidden variable, what is reached from the observations and what the user gave; NaN elsewhere."""
         if not can_spread(self.network, self.observations):
             return {}
-        known = {v.name: self._known(v) for v in self.network.variables}
-        known = {name: arrays for name, arrays in known.items() if arrays}
-        hidden = {v.name: start[v.name] for v in self.network.variables if v.name in start}
-        if not hidden or not any(says_more(array) for arrays in known.values() for array in arrays):
+        if not any(says_more(array) for arrays in known.values() for array in arrays):
             return {}
-        layout = Layout(self.network, self.observations.lengths, self.observations.arrays)
+        units = {name: [unit.astype(self.dtype) for unit in arrays] for name, arrays in drawn.items()}
         with np.errstate(all="ignore"):  # overflow is looked for in the errors after a sweep
-            found = reached_values(layout, start, hidden, known, scale=self.scale, ended=self.ended)
-        for name, arrays in hidden.items():
-            for number, (array, value) in enumerate(zip(arrays, found[name], strict=True)):
-                new = ~np.isnan(value)
-                if name in known:
-                    seen = known[name][number]
-                    new[:, : seen.shape[1]] &= np.isnan(seen)
-                np.copyto(array, value, where=new)
-        return hidden
+            return reached_values(layout, parameters, units, known, ended=self.ended)
 
     def _known(self, variable: Variable) -> Sequence[np.ndarray]:
         """By sequence, what is observed or else given, NaN where nothing is; nothing at all of other variables."""
@@ -130,6 +174,8 @@ class Start:
         arrays = [np.full((variable.size, columns), np.nan, self.dtype) for columns in self._widths(variable)]
         for array, piece in zip(arrays, self._given(variable), strict=True):
             array[...] = _given(piece, array, f"initial: {variable.name}", self.dtype)
+        if not self._is_hidden(variable):
+            return observed
         for array, seen in zip(arrays, observed, strict=False):
             np.copyto(array[:, : seen.shape[1]], seen, where=~np.isnan(seen))
         return arrays
@@ -144,15 +190,9 @@ class Start:
     def _is_hidden(self, variable: Variable) -> bool:
         return variable.name in self.released or self.observations.hides(variable.name)
 
-    def _variable(self, variable: Variable) -> list[np.ndarray]:
-        what = f"initial: {variable.name}"
-        drawn = [
-            (1 - self.generator.random((variable.size, columns))) * self.scale for columns in self._widths(variable)
-        ]
-        return [
-            (values if piece is None else _given(piece, values, what, self.dtype)).astype(self.dtype)
-            for piece, values in zip(self._given(variable), drawn, strict=True)
-        ]
+    def _drawn(self, variable: Variable) -> list[np.ndarray]:
+        """By sequence, a draw between 0 and 1 for every entry."""
+        return [1 - self.generator.random((variable.size, columns)) for columns in self._widths(variable)]
 
     def _given(self, variable: Variable) -> list[Any]:
         """By sequence, what the user gave to start from, or None."""
@@ -201,6 +241,16 @@ class Start:
             done.update(p.name for p in drawn)
 
 
+def _row_sums(parameters: Mapping[str, Any], slices: int, term: Term) -> np.ndarray:
+    """The reconstruction of a term from parents that are all one, in so many slices."""
+    W = parameters[term.parameter.name]
+    if term.window is None:
+        return np.asarray(W.sum(axis=1), dtype=float).ravel()
+    length = min(slices, term.window.length or slices)
+    gains = [sum(rate**j for j in range(length)) for rate in term.window.rates]
+    return np.asarray(W @ np.broadcast_to(gains, term.slice.variable.size), dtype=float)
+
+
 def _given(piece: object, drawn: np.ndarray, what: str, dtype: np.dtype[Any]) -> np.ndarray:
     """The given values, with the drawn ones where they are NaN."""
     array = numbers(piece, what)
@@ -225,9 +275,10 @@ def _entries(matrix: Any) -> Any:
 
 
 def _sparse_start(parameter: Parameter, given: object, dtype: np.dtype[Any]) -> Any:
-    matrix = sp.csr_array(
-        given if sp.issparse(given) else numbers(given, f"initial: {parameter.name}"), dtype=dtype, copy=True
-    )
+    what = f"initial: {parameter.name}"
+    matrix = sp.csr_array(sound_sparse(given, what, DataError) if sp.issparse(given) else numbers(given, what))
+    check_real(matrix.dtype, what)
+    matrix = matrix.astype(dtype, copy=True)
     matrix.sum_duplicates()
     if matrix.shape != parameter.shape:
         raise DataError(f"initial: {parameter.name}: expected the shape {parameter.shape}, found {matrix.shape}.")

@@ -9,9 +9,11 @@ from pfn.compiler import compile_network
 from pfn.errors import DataError, OptionError
 from pfn.network import Network, Variable
 from pfn.solve.checks import check_count
-from pfn.solve.data import check_is_network, find_variable, numbers, refuse_bad_entries
+from pfn.solve.data import check_is_network, find_variable, numbers, refuse_bad_entries, refuse_lost_entries
+from pfn.solve.labels import column_of
 from pfn.solve.methods import Propagate, as_method
 from pfn.solve.ramps import Ramp
+from pfn.solve.runaways import Runaways
 from pfn.solve.window import Window
 
 
@@ -42,6 +44,8 @@ class Stream:
         self.network = network
         self._frames, self._window, self._delay = frames, window, delay
         self._given = 0  # slices that were given out
+        self._runaways = Runaways()
+        self._names: dict[str, tuple[str, ...]] = {}  # labels of numbers, by variable without labels
 
     def push(self, frame: Mapping[Any, Any] | np.ndarray) -> SliceValues | None:
         """Take a new frame: the values of the slice `delay` frames ago; None while there is none."""
@@ -67,7 +71,12 @@ class Stream:
     def _next(self) -> SliceValues:
         time = self._given
         self._given += 1
-        return SliceValues(self.network, time, self._window.slice(time))
+        values = self._window.slice(time)
+        for name, seen in self._window.observed(time).items():
+            self._runaways.observe(name, seen[:, None])
+            self._runaways.compare(name, seen[:, None], values[name][:, None], first=time)
+        self._runaways.warn()
+        return SliceValues(self.network, time, values)
 
     def _read(self, frame: Any) -> dict[str, np.ndarray]:
         """The frame by variable, checked; NaN = hidden."""
@@ -85,18 +94,21 @@ class Stream:
             variable = find_variable(self.network, key)
             if variable.name in found:
                 raise DataError(f"frame {time} has {variable.name} twice, by object and by name. Give it once.")
-            found[variable.name] = _column(given, variable, time, self._window.dtype)
+            found[variable.name] = _column(given, variable, time, self._window.dtype, self._names)
         return found
 
 
-def _column(given: Any, variable: Variable, time: int, dtype: np.dtype[Any]) -> np.ndarray:
+def _column(
+    given: Any, variable: Variable, time: int, dtype: np.dtype[Any], names: dict[str, tuple[str, ...]]
+) -> np.ndarray:
     what = f"frame {time}: {variable.name}"
-    array = numbers(given, what)
+    array = numbers(column_of(given, variable, what, names), what)
     if array.shape not in ((variable.size,), (variable.size, 1)):
         raise DataError(f"{what}: expected {variable.size} numbers, NaN where hidden, found the shape {array.shape}.")
     with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused below
         column = array.reshape(-1, 1).astype(dtype)
     refuse_bad_entries(column, array.reshape(-1, 1), what)
+    refuse_lost_entries(column, array.reshape(-1, 1), what)
     return column[:, 0]
 
 

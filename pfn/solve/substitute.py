@@ -33,7 +33,7 @@ class Substitute:
     - acceleration: "momentum" extrapolates before every sweep, unless the divergence there is above that of the
       extrapolated values before, so that it may rise a little from one sweep to the next; None does not;
     - epsilon: what is added to numerators and denominators; small against the data;
-    - initial_scale: hidden values start uniform between 0 and this;
+    - initial_scale: hidden values start uniform between 0 and this; None: at the scale of the data, as of `Propagate`;
     - start: "data", "levels" or "random", as of `Propagate`;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
     - learn_at: {parameter: numbers} updates it in the sweeps with these numbers only;
@@ -45,7 +45,7 @@ class Substitute:
     divergence: Literal["kl", "euclidean"] = "kl"
     acceleration: Literal["momentum"] | None = "momentum"
     epsilon: float = 1e-9
-    initial_scale: float = 1.0
+    initial_scale: float | None = None
     start: Literal["data", "levels", "random"] = "data"
     learn_every: Mapping[Parameter | str, int] = field(default_factory=dict)
     learn_at: Mapping[Parameter | str, Sequence[int]] = field(default_factory=dict)
@@ -57,8 +57,9 @@ class Substitute:
     def __post_init__(self) -> None:
         for option, allowed in CHOICES.items():
             check_choice(getattr(self, option), f"Substitute: {option}", allowed)
-        for option in ("epsilon", "initial_scale"):
-            check_positive(getattr(self, option), f"Substitute: {option}", "The default is small enough.")
+        check_positive(self.epsilon, "Substitute: epsilon", "The default is small enough.")
+        if self.initial_scale is not None:
+            check_positive(self.initial_scale, "Substitute: initial_scale", "Without it the data say the scale.")
         if isinstance(self.keep, str | Variable) or not isinstance(self.keep, Sequence):
             raise OptionError(f"Substitute: keep must be a list of variables, found {self.keep!r}. Put it in brackets.")
         object.__setattr__(self, "keep", tuple(self.keep))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pfn.compiler import compile_network, substitute
-from pfn.engines import Problem
+from pfn.engines import Problem, refuse_dense_start
 from pfn.engines.substituted import SubstitutedRun
 from pfn.solve.propagation import LEVEL_ROUNDS
 from pfn.solve.request import Answer, Request
@@ -26,7 +26,11 @@ class Substituted(Sweeps):
     """Sweeps of exact updates."""
 
     def __init__(self, request: Request, method: "Substitute", engine: SubstitutedRun) -> None:
-        super().__init__(request, method, engine)
+        rare = [
+            *method.learn_every.values(),
+            *(number + 1 for numbers in method.learn_at.values() for number in numbers),
+        ]
+        super().__init__(request, method, engine, rare=max(rare, default=0), squares=method.divergence == "euclidean")
         self._levels = method.start == "levels"
         self._engine = engine
 
@@ -48,6 +52,7 @@ def make_run(request: Request, method: "Substitute") -> SubstitutedRun:
 
 
 def _problem(request: Request, method: "Substitute") -> Problem:
+    refuse_dense_start(request.observations.arrays, ())
     start = Start.of(request, method.initial_scale, from_data=method.start != "random")
     return Problem(
         schedule=compile_network(request.network),

@@ -1,23 +1,25 @@
 """Sweeps of any method: criteria to stop, history, progress, checkpoints, what a callback sees."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import isinf
 from typing import Any, Protocol
 
 import numpy as np
 
-from pfn.engines import STALL_SWEEPS, Errors, Statistics, Stretch, stalled
-from pfn.errors import NumericalError
+from pfn.engines import Errors, Statistics, Stretch
+from pfn.errors import FileError, NumericalError
 from pfn.solve.checkpoints import Checkpoint
 from pfn.solve.data import largest_value
 from pfn.solve.history import Recorder
 from pfn.solve.processes import Ending, check_same
 from pfn.solve.request import Answer, Method, Request
+from pfn.solve.settling import FALLING, FITTED, Settling
 from pfn.updates.momentum import steps_after
 
 # The divergence has risen for good if it ends at so many times its lowest value: users are told, as fewer sweeps are
 # better then, or another method. Sweeps propagate; the mean over lags, for one, need not descend.
 RISEN = 1.1
+RISEN_FAR = 1.25  # and so many times, to warn of it
 NOTHING = 1e-3  # of the first divergence: what rises by less is fitted anyway
 
 
@@ -27,6 +29,10 @@ class Engine(Protocol):
     @property
     def pace(self) -> int:
         """How many sweeps to ask for at a time."""
+
+    @property
+    def entries(self) -> Mapping[str, float]:
+        """By equation, the number of entries that its error is the mean over."""
 
     def advance(self, stretch: Stretch) -> Sequence[Errors | None]:
         """The sweeps of a stretch, up to the first after which a criterion to stop is met; the errors after each."""
@@ -78,10 +84,25 @@ class Sweeps:
 
     pauses: Sequence[int] = ()
     """Sweeps before which something changes: none of them is passed in one stretch."""
-    settled: int = 0
-    """After how many sweeps the last change is long past, so that the run may be called stalled."""
 
-    def __init__(self, request: Request, method: Method, engine: Engine) -> None:
+    def __init__(
+        self,
+        request: Request,
+        method: Method,
+        engine: Engine,
+        *,
+        last_change: int = 0,
+        rare: int = 0,
+        squares: bool = False,
+        distance: bool = False,
+    ) -> None:
+        """A run of the method on an engine.
+
+        - last_change: the sweep with which ramps and releases are over;
+        - rare: the longest time, in sweeps, between two updates of a learned parameter;
+        - squares: whether what is called divergence is a squared error;
+        - distance: whether it is the squared distance between two sets.
+        """
         self.request, self.engine = request, engine
         self.names = [e.name for e in request.network.factorizations]
         self.values = Values(request, engine)
@@ -89,9 +110,14 @@ class Sweeps:
         self.steps = 0  # sweeps since the momentum began or the divergence rose
         self.lowest = float("inf")  # the lowest divergence in them
         self.done = 0
+        self.ran_its_course = False  # whether it ended by itself or by its limit, and not by what the user asked for
         self.past: list[float] = []  # the divergence after every sweep, NaN where it was not measured
         self.errors: Errors | None = None  # after the last sweep, if they were measured
         self.measure = 1 if request.callback else request.measure  # a callback may stop the run after any sweep
+        moving = {p.variable.name for e in request.network.factorizations for p in e.parents}
+        moving = {name for name in moving if request.observations.hides(name)} | request.learned
+        self.last_change = last_change
+        self.settling = Settling(request, sorted(moving), max(last_change, rare), squares=squares, distance=distance)
         self.checkpoint = Checkpoint(request, method)
         self.ending = Ending(request)
 
@@ -153,12 +179,12 @@ class Sweeps:
             if self.errors:
                 self.recorder.add(self.done, self.errors.rmse, self.errors.divergence)
             self.done += 1
-        latest = next((max(errors.rmse.values()) for errors in reversed(found) if errors and errors.rmse), float("nan"))
+        latest = next((errors.largest for errors in reversed(found) if errors and errors.rmse), float("nan"))
         self.request.bar.advance(self.shown, self.done, latest)
 
     def _stretch(self) -> Stretch:
         """The next sweeps: as many as the engine likes to do at a time, but for what happens between sweeps."""
-        request, ends = self.request, [self.request.iterations, *self.pauses]
+        request, ends = self.request, [self.request.iterations, self.settling.next_look(self.done), *self.pauses]
         if request.checkpoint is not None:
             ends.append((self.done // request.checkpoint_every + 1) * request.checkpoint_every)
         pace = 1 if request.callback else self.engine.pace
@@ -168,21 +194,18 @@ class Sweeps:
             sparseness=self.sparseness,
             steps=self.steps,
             lowest=self.lowest,
-            past=self.past,
             tolerance=request.tolerance,
-            stall=request.stall,
-            stall_from=self.settled,
             measure=1 if self.ending.interrupted else self.measure,
             ends=ends,
         )
 
     def _check_finite(self, errors: Errors) -> None:
         for name, error in errors.rmse.items():
-            if not isfinite(error):
+            if isinf(error):
                 equation = self.request.network[name]
                 raise NumericalError(
-                    f"{name}: {equation}: the values became {'NaN' if error != error else 'infinite'} in sweep "
-                    f"{self.done}. The data or starting values are too large for {self.request.dtype}: scale them "
+                    f"{name}: {equation}: the values became infinite in sweep {self.done}. The data or starting "
+                    f"values are too large for {self.request.dtype}: scale them "
                     f"down{', or use float64' if self.request.dtype != np.float64 else ''}."
                 )
 
@@ -193,60 +216,76 @@ class Sweeps:
             return f"interrupted by the user after {self.done} sweeps"
         if self.errors is None:
             return None
-        largest = max(self.errors.rmse.values())
-        if request.tolerance is not None and largest < request.tolerance:
+        if request.tolerance is not None and self.errors.largest < request.tolerance:
             return f"the RMSE of every equation is below the tolerance {request.tolerance:g}"
-        if self._stalled():
-            return f"the divergence changed by less than {request.stall:g} over {STALL_SWEEPS} sweeps"
+        if settled := self.settling.look(self.done, self.values, self.past):
+            self.ran_its_course = True
+            return settled + self._risen()
         if self.done > request.iterations:
             return f"the checkpoint had more than the {request.iterations} sweeps asked for"
         if self.done == request.iterations:
+            self.ran_its_course = True
             return f"all {request.iterations} sweeps were done{self._risen()}"
         if asked_to_stop:
             return f"the callback asked to stop after sweep {self.done - 1}"
         return None
 
-    def _risen(self) -> str:
+    def _risen(self, least: float = RISEN) -> str:
         """A hint where the divergence ends far above its lowest value, but for that of ramps and releases."""
         measured = self.recorder.divergence
-        if self.settled or not measured:
+        if self.last_change or not measured:
             return ""
         lowest, rise = min(measured), measured[-1] - min(measured)
-        if rise <= max((RISEN - 1) * lowest, NOTHING * measured[0]) or self._fits_to_rounding():
+        if rise <= max((least - 1) * lowest, NOTHING * measured[0]) or self._fits_to_rounding():
             return ""
         sweeps = self.recorder.iterations[measured.index(lowest)] + 1
-        return f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {sweeps} of them"
+        return f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {sweeps} sweeps"
+
+    def _doubt(self) -> str | None:
+        """Why the values may be far from right, if they may be."""
+        if self.done == self.request.iterations and self.settling.falling(self.past):
+            return f"the divergence still fell by more than {FALLING:.1%} in the second half of the {self.done} sweeps"
+        if self._share() > FITTED and (risen := self._risen(RISEN_FAR)):
+            return f"{risen.removeprefix('; ')}: sweeps over several levels or lags need not lower it"
+        return None
+
+    def _share(self) -> float:
+        """The divergence in parts of that of the data from their own means."""
+        scale = self.settling.scale
+        return self.recorder.divergence[-1] / scale if scale and self.recorder.divergence else float("nan")
 
     def _fits_to_rounding(self) -> bool:
         """Whether nothing but rounding is left of the errors: what rises then says nothing."""
         assert self.errors is not None  # measured after the last sweep
         rounding = np.finfo(self.request.dtype).eps * largest_value(self.request.observations)
-        return bool(max(self.errors.rmse.values()) <= rounding)
-
-    def _stalled(self) -> bool:
-        """Whether nothing moves any more; not while a change is still to come."""
-        past = self.past
-        if self.request.stall is None or len(past) <= STALL_SWEEPS or self.done < self.settled:
-            return False
-        return bool(stalled(self.request.stall, past[-1 - STALL_SWEEPS], past[-1]))
+        return bool(self.errors.largest <= rounding)
 
     def _state(self) -> dict[str, np.ndarray]:
         history = self.recorder.finish()
         assert self.errors is not None  # checkpoints are written after a sweep
-        return self.engine.save_state() | {
-            "done": np.array([self.done]),
-            "steps": np.array([self.steps]),
-            "lowest": np.array([self.lowest]),
-            "errors": np.array([self.errors.divergence, self.errors.squared]),
-            "iterations": history.iterations,
-            "divergence": history.divergence,
-            "rmse": np.array([history[name] for name in self.names]),
-        }
+        return (
+            self.engine.save_state()
+            | self.settling.save()
+            | {
+                "done": np.array([self.done]),
+                "steps": np.array([self.steps]),
+                "lowest": np.array([self.lowest]),
+                "errors": np.array([self.errors.divergence, self.errors.squared]),
+                "iterations": history.iterations,
+                "divergence": history.divergence,
+                "rmse": np.array([history[name] for name in self.names]),
+            }
+        )
 
     def _resume(self) -> None:
         saved = self.checkpoint.read()
-        self.engine.load_state(saved)
-        self.done, self.steps, self.lowest = int(saved["done"][0]), int(saved["steps"][0]), float(saved["lowest"][0])
+        self.done, self.steps = self.checkpoint.counts(saved)
+        self.lowest = float(saved["lowest"][0])
+        try:
+            self.engine.load_state(saved)
+            self.settling.load(saved)
+        except (ValueError, IndexError) as error:
+            raise FileError(f"{self.request.resume}: the file is damaged: {error}. Start without resume.") from error
         self.resumed()
         for number, divergence, rmse in zip(saved["iterations"], saved["divergence"], saved["rmse"].T, strict=True):
             self.recorder.add(int(number), dict(zip(self.names, map(float, rmse), strict=True)), float(divergence))
@@ -258,6 +297,7 @@ class Sweeps:
 
     def _answer(self, stop: str) -> Answer:
         assert self.errors is not None or self.done == 0
+        entries = self.engine.entries
         statistics = self.engine.statistics(self.sparseness(self.done)) if self.request.keep_statistics else {}
         self.engine.close()
         errors = self.errors or Errors(dict.fromkeys(self.names, float("nan")), float("nan"), float("inf"))
@@ -269,5 +309,8 @@ class Sweeps:
             stop=stop,
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
+            doubt=self._doubt() if self.ran_its_course and not self.request.limited else None,
+            share=self._share(),
             statistics=statistics,
+            entries=entries,
         )

@@ -4,8 +4,8 @@ Sweeps carry what is observed on by one slice each, and halve it on the way, as 
 yet. Here what is not reached yet is missing instead: the right update counts the known children only
 (pfn/updates/masked.py), and what is still missing becomes W H, from the observed slices outwards. Entries that can only
 be zero are left out.
-What is hidden in slices that are seen in part counts as zero, and grows in the sweeps: filled in from the rest of its
-slice it would more often have to be taken away again.
+What is hidden in slices that are seen in part counts as zero on the way: filled in from the rest of its slice it would
+more often have to be taken away again. It is not reached itself: it starts at the scale of its variable.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +49,11 @@ def reached_values(
     drawn: Pieces,
     known: Pieces,
     *,
-    scale: float = 1.0,
     ended: Callable[[], bool] = lambda: False,
 ) -> Pieces:
     """What the hidden variables start from, NaN where nothing is reached.
 
-    `drawn` is random, between zero and `scale`, for every hidden variable; `known` has some variables, with NaN for
+    `drawn` is random, between zero and one, for every hidden variable; `known` has some variables, with NaN for
     what is to be found. The user may have `ended` it: what was reached until then is right.
     """
     dtype = next(iter(drawn.values()))[0].dtype
@@ -62,7 +61,7 @@ def reached_values(
     given = {name: np.zeros(array.shape, bool) for name, array in values.items()}
     for name, arrays in drawn.items():
         for number, array in enumerate(arrays):
-            np.divide(array, scale, out=values[name][:, layout.slots(name, number)])
+            values[name][:, layout.slots(name, number)] = array
     for name, arrays in known.items():
         for number, array in enumerate(arrays):
             place = slice(None), layout.slots(name, number)
@@ -70,12 +69,14 @@ def reached_values(
             np.logical_not(np.isnan(array), out=there)
             np.copyto(values[name][place][:, : array.shape[1]], array, where=there)
     equations = [Known(equation, parameters, layout, dtype) for equation in layout.network.by_level]
-    spread = Spread(equations, values, given, possible(equations, values, given, layout, ended))
+    may = possible(equations, values, given, layout, ended)
+    spread = Spread(equations, values, given, may)
     spread.run(ended)
     for name in drawn:
-        values[name][~spread.certain[name]] = np.nan
+        gaps = given[name].any(axis=0) & ~given[name] & may[name]
+        values[name][~spread.certain[name] | gaps] = np.nan
     return {
-        name: [values[name][:, layout.slots(name, n)] + TRACE / scale * array for n, array in enumerate(arrays)]
+        name: [values[name][:, layout.slots(name, n)] + TRACE * array for n, array in enumerate(arrays)]
         for name, arrays in drawn.items()
     }
 

@@ -1,7 +1,7 @@
 """The last slices of a stream: what was seen of them, their values, and sweeps over them."""
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ from pfn.solve.methods import Propagate
 from pfn.solve.start import Start, named_initial
 from pfn.updates import DIVERGENCES
 from pfn.updates.momentum import steps_after
+
+# New slices of hidden variables start at this scale: what the slices before them say soon outweighs it.
+FRESH = 1e-6
 
 
 def _context(network: Network) -> int:
@@ -48,6 +51,7 @@ class Window:
         self.dtype = as_dtype(dtype)
         self._network, self._method, self._size, self._sweeps = network, method, size, sweeps
         self._generator = np.random.default_rng(seed)
+        self._scale = FRESH if method.initial_scale is None else method.initial_scale
         self._parameters = self._known(initial)
         self.context = _context(network)
         self._values = {v.name: np.empty((v.size, 0), self.dtype) for v in network.variables}
@@ -57,18 +61,18 @@ class Window:
 
     def _known(self, initial: Any) -> dict[str, Any]:
         """The matrix of every parameter; a learned one needs a value."""
-        named = named_initial(self._network, initial)
+        nothing = Observations({}, (), listed=False)
+        named = named_initial(self._network, initial, nothing)
         for name in named:
             if not isinstance(find(self._network, name, "initial"), Parameter):
                 raise OptionError(f"initial: a stream takes values of parameters, found {name}. Push it in frames.")
-        nothing = Observations({}, (), listed=False)
         return Start(
             network=self._network,
             observations=nothing,
             initial=named,
             learned=frozenset(),
             released=frozenset(),
-            scale=self._method.initial_scale,
+            scale=self._scale,
             dtype=self.dtype,
             generator=self._generator,
         ).parameters()
@@ -104,7 +108,7 @@ class Window:
         self._observed[name] = np.hstack([self._observed[name][:, 1 if full else 0 :], column])
         kept, before = (arrays[name][:, 1 if full else 0 :] for arrays in (self._values, self._before))
         missing = self._width(variable) - kept.shape[1]
-        drawn = (1 - self._generator.random((variable.size, missing))) * self._method.initial_scale
+        drawn = (1 - self._generator.random((variable.size, missing))) * self._scale
         fresh = drawn.astype(self.dtype)
         self._values[name], self._before[name] = np.hstack([kept, fresh]), np.hstack([before, fresh])
 
@@ -149,13 +153,13 @@ class Window:
         sparseness, lowest = self._sparseness(), float("inf")
         with np.errstate(all="ignore"):  # overflow is looked for in the errors, where the equation is known
             for number in range(self._sweeps):
-                stretch = Stretch(number, 1, lambda _: sparseness, steps=self._steps, lowest=lowest, past=())
+                stretch = Stretch(number, 1, lambda _: sparseness, steps=self._steps, lowest=lowest)
                 errors = run.advance(stretch)[-1]
                 assert errors is not None  # measured after every sweep
                 self._steps, lowest = steps_after(self._steps, lowest, errors.divergence)
                 rmse = errors.rmse
         for name, error in rmse.items():
-            if not isfinite(error):
+            if isinf(error):
                 raise NumericalError(
                     f"{name}: the values became infinite with frame {self.seen - 1}. The frames are too large for "
                     f"{self.dtype}: scale them down."
@@ -166,6 +170,11 @@ class Window:
         """The values of all variables at a time; NaN where a variable has none, or has not yet."""
         place = time - (self.seen - self.length)
         return {variable.name: self._column(variable, place, time) for variable in self._network.variables}
+
+    def observed(self, time: int) -> dict[str, np.ndarray]:
+        """What was observed of all variables at a time; NaN where hidden."""
+        place = time - (self.seen - self.length)
+        return {name: array[:, place] for name, array in self._observed.items()}
 
     def _column(self, variable: Variable, place: int, time: int) -> np.ndarray:
         touched = self._network.columns(self.length).variables[variable.name]

@@ -8,8 +8,8 @@ from scipy.signal import lfilter
 
 import pfn
 from pfn.audio import Note, NoteTemplates, Sound, isolated_templates, learn_notes, note_machines, onsets, transcribe
-from pfn.audio.learning import learned_templates
 from pfn.audio.machines import LENGTHS, NOISES, NoteMachines, bumps, note_names, smoothed
+from pfn.audio.template_learning import learned_templates
 from pfn.audio.templates import ATTACK
 from tests.audio.notes import melody, note
 

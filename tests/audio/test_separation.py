@@ -5,8 +5,8 @@ import soundfile
 
 import pfn
 from pfn.audio import Note, separate, write_midi
+from pfn.audio.mixtures import harmonic, learn_parts
 from pfn.audio.notes import later
-from pfn.audio.scores import harmonic, learn_parts
 from pfn.audio.separation import faded
 from pfn.audio.sounds import file_names
 from tests.audio.notes import note

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pfn.program import Array, Labels, Op, Pattern, Program, Recorder, Tracer, View
+from pfn.program import Array, IndexMap, Op, Pattern, Program, Tape, Tracer, View
 from pfn.program.program import TimeWindow
 from pfn.updates.windows import WindowSums
 from tests.backends.test_numpy import ELEMENTWISE, MASK, RNG, ROW, Plain, W, X, Y
@@ -25,13 +25,13 @@ def double_precision() -> Iterator[None]:
         yield
 
 
-def computed(record: Callable[[Recorder], Tracer]) -> np.ndarray:
+def computed(record: Callable[[Tape], Tracer]) -> np.ndarray:
     """What a program with these operations computes."""
-    recorder = Recorder(np.dtype(float))
-    value = recorder.elementwise("copy", record(recorder))
+    tape = Tape(np.dtype(float))
+    value = tape.elementwise("copy", record(tape))
     state = {"result": np.zeros(value.shape)}
-    recorder.assign(recorder.state("result", state["result"]), value)
-    bound = BoundProgram(Program(recorder.arrays, recorder.section()), Device())
+    tape.assign(tape.declare("result", Array(value.shape, "state")), value)
+    bound = BoundProgram(Program(tape.arrays, tape.section()), Device())
     return np.asarray(bound.run(RoundsPilot(), state, (np.int32(1), {}))[0]["result"])
 
 
@@ -77,9 +77,9 @@ def test_sparse_matrices() -> None:
 
 def test_labels() -> None:
     values, labels = RNG.random(7), np.array([0, 2, 2, 1, 0, 2, 2])
-    sums = computed(lambda r: r.label_sums(r.constant("v", values), Labels(labels, 4)))
+    sums = computed(lambda r: r.label_sums(r.constant("v", values), IndexMap(labels, 4)))
     np.testing.assert_allclose(sums, np.bincount(labels, values, 4))
-    taken = computed(lambda r: r.take(r.constant("v", values[:3]), Labels(labels, 3)))
+    taken = computed(lambda r: r.take(r.constant("v", values[:3]), IndexMap(labels, 3)))
     np.testing.assert_array_equal(taken, values[labels])
 
 
@@ -148,12 +148,12 @@ class Counting(NamedTuple):
 
 def test_results_are_measured_where_they_are_wanted() -> None:
     """The state grows by the number of each sweep; its sum is measured after the second and fourth."""
-    recorder = Recorder(np.dtype(float))
-    state = recorder.state("x", np.zeros(2))
-    recorder.assign(state, state + recorder.input("number"))
-    body = recorder.section()
-    recorder.assign(recorder.declare("total", Array((), "result")), state.sum())
-    bound = BoundProgram(Program(recorder.arrays, body, recorder.section()), Device())
+    tape = Tape(np.dtype(float))
+    state = tape.declare("x", Array((2,), "state"))
+    tape.assign(state, state + tape.input("number"))
+    body = tape.section()
+    tape.assign(tape.declare("total", Array((), "result")), state.sum())
+    bound = BoundProgram(Program(tape.arrays, body, tape.section()), Device())
     found, (done, total) = bound.run(Counting(), {"x": np.zeros(2)}, np.int32(4))
     np.testing.assert_array_equal(found["x"], [6, 6])
     assert (int(done), float(total)) == (4, 2 * 1 + 2 * 6)
@@ -161,12 +161,12 @@ def test_results_are_measured_where_they_are_wanted() -> None:
 
 def test_what_a_sweep_hands_on_is_carried() -> None:
     """`enter` fills an array that the body reads before it writes it again."""
-    recorder = Recorder(np.dtype(float))
-    state = recorder.state("x", np.zeros(2))
-    handed = recorder.emit("add", (2,), state, 1.0)
-    enter = recorder.section()
-    recorder.assign(state, state + handed)
+    tape = Tape(np.dtype(float))
+    state = tape.declare("x", Array((2,), "state"))
+    handed = tape.emit("add", (2,), state, 1.0)
+    enter = tape.section()
+    tape.assign(state, state + handed)
     again = Op("multiply", handed.view, (state.view, 10.0))
-    program = Program(recorder.arrays, (*recorder.section(), again), enter=enter)
+    program = Program(tape.arrays, (*tape.section(), again), enter=enter)
     found, _ = BoundProgram(program, Device()).run(RoundsPilot(), {"x": np.ones(2)}, (np.int32(2), {}))
     np.testing.assert_array_equal(found["x"], [33, 33])  # 1 + 2, then 3 + 30

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from pfn.backends import numpy as backend
-from pfn.backends.numpy import BoundProgram, Memory
-from pfn.program import Labels, Pattern, Program, Recorder, Tracer
+from pfn.backends.numpy import BoundProgram, RunMemory
+from pfn.program import IndexMap, Pattern, Program, Tape, Tracer
 
 RNG = np.random.default_rng(0)
 X, Y, W = RNG.random((4, 6)), RNG.random((4, 6)) + 0.5, RNG.random((5, 4))
@@ -38,11 +38,11 @@ class Plain(np.ndarray):
         return self[:, columns]
 
 
-def computed(record: Callable[[Recorder], Tracer]) -> np.ndarray:
+def computed(record: Callable[[Tape], Tracer]) -> np.ndarray:
     """What a program with these operations computes."""
-    recorder = Recorder(np.dtype(float))
-    result = record(recorder)
-    bound = BoundProgram(Program(recorder.arrays, recorder.section()), Memory(recorder.dtype))
+    tape = Tape(np.dtype(float))
+    result = record(tape)
+    bound = BoundProgram(Program(tape.arrays, tape.section()), RunMemory(tape.dtype))
     for call in bound.body:
         call()
     return bound.view(result.view)
@@ -91,9 +91,9 @@ def test_sparse_matrices(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_labels() -> None:
     values, labels = RNG.random(7), np.array([0, 2, 2, 1, 0, 2, 2])
-    sums = computed(lambda r: r.label_sums(r.constant("v", values), Labels(labels, 4)))
+    sums = computed(lambda r: r.label_sums(r.constant("v", values), IndexMap(labels, 4)))
     np.testing.assert_allclose(sums, np.bincount(labels, values, 4))
-    taken = computed(lambda r: r.take(r.constant("v", values[:3]), Labels(labels, 3)))
+    taken = computed(lambda r: r.take(r.constant("v", values[:3]), IndexMap(labels, 3)))
     np.testing.assert_array_equal(taken, values[labels])
 
 

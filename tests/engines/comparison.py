@@ -8,6 +8,7 @@ import scipy.sparse
 
 import pfn
 from tests import networks, oracle
+from tests.updates.formulas import distance
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -23,7 +24,9 @@ def sweep(
     weights = options.pop("weights", None)
     dtype = options.pop("dtype", "float64")
     method = pfn.Propagate(**({"acceleration": None} | options))
-    return ask(network, data, iterations=iterations, initial=initial, weights=weights, method=method, dtype=dtype)
+    return ask(
+        network, data, iterations=iterations, stall=None, initial=initial, weights=weights, method=method, dtype=dtype
+    )
 
 
 def assert_close(found: Any, wanted: Any, name: str, relative: float = RELATIVE) -> None:
@@ -58,8 +61,10 @@ def check(problem: networks.RandomProblem, iterations: int = 25) -> None:
     wanted = oracle.sweep_many(*arguments, **problem.options)
     result = sweep(*arguments, **problem.options)
     assert_values(result, wanted)
-    weights = problem.options.get("weights")
-    assert_errors(result, oracle.rmse(problem.network, wanted, problem.data, weights))
+    weights, released = problem.options.get("weights"), released_before(iterations, problem)
+    assert_errors(result, oracle.rmse(problem.network, wanted, problem.data, weights, released))
+    lists = (oracle.listed(problem.network, mapping) for mapping in (wanted, problem.data, weights or {}))
+    assert_divergence(result, problem, oracle.counted_of_sequences(problem.network, *lists, released))
 
 
 def check_sequences(problem: networks.RandomProblem, iterations: int = 12) -> None:
@@ -68,8 +73,26 @@ def check_sequences(problem: networks.RandomProblem, iterations: int = 12) -> No
     wanted = oracle.sweep_sequences(*arguments, **problem.options)
     result = sweep(*arguments, **problem.options)
     assert_values(result, wanted)
-    weights = problem.options.get("weights")
-    assert_errors(result, oracle.rmse_of_sequences(problem.network, wanted, problem.data, weights))
+    weights, released = problem.options.get("weights"), released_before(iterations, problem)
+    values = (problem.network, wanted, problem.data, weights, released)
+    assert_errors(result, oracle.rmse_of_sequences(*values))
+    assert_divergence(result, problem, oracle.counted_of_sequences(*values))
+
+
+def released_before(iterations: int, problem: networks.RandomProblem) -> list[str]:
+    """The variables whose observations are let go in one of so many sweeps."""
+    return [name for name, sweep in problem.options["release"].items() if sweep < iterations]
+
+
+def assert_divergence(
+    result: pfn.Result, problem: networks.RandomProblem, counted: Mapping[str, list[oracle.Counted]]
+) -> None:
+    """The reported divergence is that of the entries that count; the others add nothing."""
+    kind, epsilon = problem.options["divergence"], problem.options["epsilon"]
+    entries = [one for found in counted.values() for one in found]
+    pairs = [(np.array([[one.value]]), np.array([[one.reconstruction]])) for one in entries]
+    parts = [one.weight * distance(*pair, kind, epsilon) for one, pair in zip(entries, pairs, strict=True)]
+    np.testing.assert_allclose(result.history.divergence[-1], sum(parts), rtol=1e-8, atol=1e-12)
 
 
 def random_sequences(seed: int, *, joint: bool = False) -> networks.RandomProblem:
@@ -86,7 +109,9 @@ def random_sequences(seed: int, *, joint: bool = False) -> networks.RandomProble
         for variable in single.network.variables
     }
     initial |= {p.name: single.initial[p.name] for p in single.network.parameters if p.name in single.initial}
-    options = single.options | {"weights": random_weights(rng, single.network, separate)}
+    weights = random_weights(rng, single.network, separate)
+    weights = networks.weights_that_reach(single.network, data, weights, [*single.options["release"]])
+    options = single.options | {"weights": weights}
     return networks.RandomProblem(single.network, data, initial, options)
 
 

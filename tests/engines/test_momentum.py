@@ -120,7 +120,7 @@ def stacked(X: Array) -> Array:
 
 
 def test_the_tracker_finds_every_target() -> None:
-    """The clean problem has one exact solution (FINDINGS)."""
+    """The clean problem has one exact solution: exact inference finds no other."""
     network, scene = networks.tracking(), networks.tracking_scene()
     result = pfn.infer(network, {"x1": scene["x1"]}, iterations=2000, tolerance=1e-6)
     assert result.iterations < 2000

@@ -20,7 +20,7 @@ from tests.substitution_oracle import Oracle, dense, engine_of
 
 DIVERGENCES = ("kl", "euclidean")
 SEEDS = st.integers(0, 10_000)
-SWEEP = Stretch(first=0, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf, past=())
+SWEEP = Stretch(first=0, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf)
 
 
 def kept(problem: RandomProblem, seed: int) -> list[str]:
@@ -38,7 +38,7 @@ def run_of(problem: RandomProblem, seed: int, divergence: str, acceleration: Any
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_no_move_raises_the_cost(seed: int, divergence: str) -> None:
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     with np.errstate(all="ignore"):
         run = run_of(problem, seed, divergence)
         for move in run.moves:  # given parameters need not have the sums that are asked for, so the first may
@@ -54,7 +54,7 @@ def test_no_move_raises_the_cost(seed: int, divergence: str) -> None:
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_no_sweep_raises_the_cost(seed: int, divergence: str) -> None:
     """Sweeps update the upper levels with what rests below them, which bounds the cost."""
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     with np.errstate(all="ignore"):
         run = run_of(problem, seed, divergence)
         run.advance(SWEEP)
@@ -67,7 +67,7 @@ def test_no_sweep_raises_the_cost(seed: int, divergence: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_with_momentum_no_point_ahead_costs_more_than_the_one_before(seed: int, divergence: str) -> None:
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     with np.errstate(all="ignore"):
         run = run_of(problem, seed, divergence, "momentum")
         assume(all(move.degree == 1 for move in run.moves))  # of normalized ones, tied along a path, nothing is known
@@ -142,7 +142,7 @@ def test_no_move_raises_the_cost_of_several_sequences(seed: int, divergence: str
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_the_cost_is_that_of_loops(seed: int, divergence: str) -> None:
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     run = run_of(problem, seed, divergence)
     oracle, values = oracle_of(problem, run)
     assert run.errors().divergence == pytest.approx(oracle.objective(values, divergence), rel=1e-9, abs=1e-12)
@@ -158,7 +158,7 @@ def oracle_of(problem: RandomProblem, run: SubstitutedRun) -> tuple[Oracle, dict
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, divergence=st.sampled_from(DIVERGENCES))
 def test_moves_are_those_of_loops(seed: int, divergence: str) -> None:
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     with np.errstate(all="ignore"):
         run = run_of(problem, seed, divergence)
         for move in run.moves:
@@ -201,7 +201,7 @@ def updated(oracle: Oracle, values: dict[str, np.ndarray], target: object) -> np
 @pytest.mark.parametrize("seed", [4, 7, 21])
 def test_numerator_and_denominator_give_the_gradient(seed: int, divergence: str) -> None:
     """Finite differences of the loops' cost; d − n for Kullback-Leibler, twice that for squares."""
-    problem = random_problem(seed)
+    problem = random_problem(seed, any_weights=True)
     run = run_of(problem, seed, divergence)
     oracle, values = oracle_of(problem, run)
     moves = [move for move in run.moves if move.action == "right update"]
@@ -289,7 +289,7 @@ def test_the_random_problems_have_every_kind_of_move(divergence: str) -> None:
     """A change of the generator must not quietly stop testing something."""
     found: dict[str, int] = dict.fromkeys(["eliminated", "kept child", "normalized", "pulled"], 0)
     for seed in range(150):
-        problem = random_problem(seed)
+        problem = random_problem(seed, any_weights=True)
         run = run_of(problem, seed, divergence)
         found["eliminated"] += bool(run.plan.definitions)
         for move in run.moves:
@@ -308,7 +308,7 @@ def test_nothing_is_warned_about() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for seed in range(20):
-            problem = random_problem(seed)
+            problem = random_problem(seed, any_weights=True)
             method = pfn.Substitute(keep=kept(problem, seed))
             ask = pfn.learn if problem.options["learn"] else pfn.infer
             ask(problem.network, problem.data, method=method, iterations=3, initial=problem.initial)

@@ -1,4 +1,4 @@
-"""The consensus iteration against the recipe of FINDINGS, entry by entry, and planes against least squares."""
+"""The consensus iteration against its definition, entry by entry, and planes against least squares."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def equations(known: Known):
 
 
 def recipe(known: Known, sweeps: int):
-    """FINDINGS, "For large networks with known W": every copy a number in a dictionary."""
+    """Consensus Douglas–Rachford with restarted Halpern anchoring, every copy a number in a dictionary."""
     work = [*equations(known)]
     observed = {
         (name, component, time): array[component, time]

@@ -121,7 +121,7 @@ def test_how_many_sweeps_a_call_makes_changes_nothing(monkeypatch):
         calls = counts[seconds] = []
         monkeypatch.setattr(consensus_jax, "SECONDS", seconds)
         monkeypatch.setattr(consensus_jax, "_advance", lambda *a, calls=calls: calls.append(int(a[2])) or advance(*a))
-        found[seconds] = ask(network, data, "jax", iterations=100, tolerance=None)
+        found[seconds] = ask(network, data, "jax", iterations=100, tolerance=None, stall=None)
     assert counts == {0.0: [16, 8, 4, 2, *[1] * 70], 1e9: [16, 64, 20]}
     np.testing.assert_array_equal(found[0.0]["h"], found[1e9]["h"])
     np.testing.assert_array_equal(found[0.0].history.divergence, found[1e9].history.divergence)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pfn.backends.numpy import BoundProgram, Memory
+from pfn.backends.numpy import BoundProgram, RunMemory
 from pfn.formulas import DIVERGENCES, extrapolate, pulled, scales_of_parts, smooth, updated
-from pfn.program import Program, Recorder
+from pfn.program import Program, Tape
 
 RNG = np.random.default_rng(0)
 A, B, C = RNG.random((3, 4, 5))
@@ -30,10 +30,10 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_with_tracers_they_write_down_what_they_compute(name: str) -> None:
-    recorder = Recorder(np.dtype(float))
-    operands = [recorder.constant(*pair) for pair in (("a", A), ("b", B), ("c", C))]
+    tape = Tape(np.dtype(float))
+    operands = [tape.constant(*pair) for pair in (("a", A), ("b", B), ("c", C))]
     result = FORMULAS[name](*operands)
-    bound = BoundProgram(Program(recorder.arrays, recorder.section()), Memory(recorder.dtype))
+    bound = BoundProgram(Program(tape.arrays, tape.section()), RunMemory(tape.dtype))
     for call in bound.body:
         call()
     np.testing.assert_allclose(bound.view(result.view), FORMULAS[name](A, B, C), rtol=1e-13)

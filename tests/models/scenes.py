@@ -8,7 +8,7 @@ from pfn.models import Target
 from pfn.models.tracking import model_of
 from tests.models.exact_oracle import exact_values
 
-# FINDINGS, "Misprints and gaps"; here everything counts from 0.
+# The paper's figure of its targets is lost: these satisfy every sentence about them. Everything counts from 0.
 PAPER_TARGETS = (
     Target("A", 2, (3,) * 5, magnitude=1.0),
     Target("A", 3, (9,) * 5 + (10,) * 4, magnitude=0.8),

@@ -1,4 +1,4 @@
-"""The figures of section 5 (FINDINGS), by plain sweeps of Algorithm 1 with ε = 1e-9.
+"""The figures of section 5, by plain sweeps of Algorithm 1 with ε = 1e-9.
 
 The noise is ours, so the figures were measured on ten draws of it (seeds 0 to 9), and a test has one of them: share
 outside the true states 0.59 to 0.65 without sparseness, 0.34 to 0.37 at noise 0.02 (three draws); 0.040 to 0.059

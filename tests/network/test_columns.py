@@ -1,4 +1,4 @@
-"""Which columns equations and variables have (DESIGN, section 2, "Columns")."""
+"""Columns of equations and variables: every slice that an equation names lies within its variable."""
 
 from typing import Any
 

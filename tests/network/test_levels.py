@@ -1,4 +1,4 @@
-"""The level of a variable or an equation (paper, section 2.3; DESIGN, section 4)."""
+"""The level of a variable or an equation (paper, section 2.3)."""
 
 import pytest
 from hypothesis import given

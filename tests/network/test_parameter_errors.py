@@ -58,6 +58,29 @@ def test_an_empty_sparse_value() -> None:
         Parameter("W", scipy.sparse.csr_array((0, 3)))
 
 
+@pytest.mark.parametrize("role", ["value", "prior", "pattern", "tied"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
+def test_damaged_sparse_matrices(role: str, kind: str) -> None:
+    """Compiled code would write where their indices point to."""
+    dtype = {"pattern": bool, "tied": int}.get(role, float)
+    matrix = scipy.sparse.csr_array(np.ones((4, 2))).asformat(kind).astype(dtype)
+    (matrix.coords[0] if kind == "coo" else matrix.indices)[0] = 10**8
+    options: Any = {role: matrix} | ({"shape": (4, 2)} if role == "prior" else {})
+    with pytest.raises(DeclarationError, match=r"^parameter W: .* the sparse matrix is damaged: .*index|indices"):
+        Parameter("W", **options)
+
+
+@pytest.mark.parametrize("role", ["value", "prior", "pattern", "tied"])
+def test_masked_entries(role: str) -> None:
+    dtype = {"pattern": bool, "tied": int}.get(role, float)
+    given: Any = np.ma.array(np.ones((2, 2), dtype), mask=[[0, 1], [0, 0]])
+    options: Any = {role: given} | ({"shape": (2, 2)} if role == "prior" else {})
+    with pytest.raises(DeclarationError, match=r"must be known throughout, found a masked entry at \[0, 1\]\. Fill it"):
+        Parameter("W", **options)
+    given.mask = False
+    Parameter("W", **options)
+
+
 def test_neither_value_nor_shape() -> None:
     with refused("parameter W needs a value, or a shape=(rows, columns) to be learned in."):
         Parameter("W")

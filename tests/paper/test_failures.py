@@ -8,8 +8,7 @@ import pytest
 import pfn
 from pfn.automata import StateMachine
 from pfn.models import simulate_targets, tracking_network
-from pfn.paper import Setting, named, section2, section3, section3_hidden, section3_learning, section4, section5
-from pfn.paper import section5_model as model
+from pfn.paper import Setting, named, section2, section3, section4, section5
 from pfn.paper.originals import CIRCLE, SCENE_LENGTH, STATES, TARGETS
 from pfn.paper.reports import report
 
@@ -41,9 +40,9 @@ def exchanged_rows(matrix):
 FAILURES = {
     "a wrong machine": ("transition-matrix", section3, "NONDETERMINISTIC", WITHOUT_A_LOOP, "W"),
     "a machine that runs backward": ("predict-from-first", section3, "DETERMINISTIC", BACKWARD, "distance from"),
-    "other states": ("one-solution", section3_hidden, "WHOLE", "S1 S2 S3 S3 S4 S1 S2 S3 S4 S1", "distance from"),
-    "no sparseness": ("all-hidden", section3_hidden, "SPARSE", pfn.PAPER, "a valid sequence"),
-    "too few sweeps": ("learn-eight", section3_learning, "SWEEPS", 5, "exact in the best of 12"),
+    "other states": ("one-solution", section3, "WHOLE", "S1 S2 S3 S3 S4 S1 S2 S3 S4 S1", "distance from"),
+    "no sparseness": ("all-hidden", section3, "SPARSE", pfn.PAPER, "a valid sequence"),
+    "too few sweeps": ("learn-eight", section3, "SWEEPS", 5, "exact in the best of 12"),
     "a wrong table": ("hierarchy-matrices", section4, "U", exchanged_rows(section4.U), "U, every entry"),
     "a string that is one": (
         "hierarchy-accepts",
@@ -55,7 +54,13 @@ FAILURES = {
     "a choice that is forced": ("hierarchy", section4, "OBSERVED", "? S2 ? ? ? ? S4 ? ? S6", "both have more"),
     "exchanged averaging": ("algorithm-2", section2, "replace", other_averaging, "longer than algorithm 1"),
     "another NMF": ("nmf", section2, "lee_and_seung", without_normalization, "distance from a plain loop"),
-    "a wrong coupling": ("tracking-model", model, "PRINTED", {"W5": exchanged_rows(model.PRINTED["W5"])}, "W5"),
+    "a wrong coupling": (
+        "tracking-model",
+        section5,
+        "PRINTED",
+        {"W5": exchanged_rows(section5.PRINTED["W5"])},
+        "W5",
+    ),
     "a shifted scene": ("tracking-hidden-slice", section5, "the_scene", shifted_scene, "largest error of any value"),
 }
 

@@ -6,9 +6,9 @@ import pytest
 
 import pfn
 from pfn.paper import Experiment, Setting, named, reproduce
-from pfn.paper.experiment import Check, Runs, Shown, Spread, verdict
-from pfn.paper.page import page
+from pfn.paper.experiment import Check, Runs, SeedSpread, Shown, verdict
 from pfn.paper.reports import report
+from pfn.paper.reproduce import page
 from pfn.plots import image
 from tests.browser import browser
 
@@ -160,10 +160,10 @@ NO_NUMBER = float("nan")
         (1.1, {"least": 0.5}, True, "at least 0.5"),
         (1e-6, {"most": 1e-5}, True, "at most 1e-05"),
         (NO_NUMBER, {"most": 1e-5}, False, "at most 1e-05"),
-        (Spread.of([1, 2]), {"least": 1, "most": 2}, True, "1 to 2"),
-        (Spread.of([1, 2, 3]), {"least": 1, "most": 2}, False, "1 to 2"),
-        (Spread.of([1, NO_NUMBER]), {"least": 1}, False, "at least 1"),
-        (Spread.of([6, 6]), {"least": 6, "most": 6}, True, "6"),
+        (SeedSpread.of([1, 2]), {"least": 1, "most": 2}, True, "1 to 2"),
+        (SeedSpread.of([1, 2, 3]), {"least": 1, "most": 2}, False, "1 to 2"),
+        (SeedSpread.of([1, NO_NUMBER]), {"least": 1}, False, "at least 1"),
+        (SeedSpread.of([6, 6]), {"least": 6, "most": 6}, True, "6"),
         (Runs(3, 3), {}, True, "all 3"),
         (Runs(2, 3), {}, False, "all 3"),
         (Runs(2, 3), {"least": 1.5}, True, "at least 2"),
@@ -186,9 +186,9 @@ def test_a_check_that_cannot_fail_is_refused(accepted):
 
 
 def test_spreads_and_runs():
-    assert str(Spread.of([1, 2, 4])) == "2 (1 to 4 in 3 runs)"
-    assert str(Spread.of([1e-5, 1e-5])) == "1e-05 in each of 2 runs"
-    assert str(Spread.of([0.5])) == "0.5 in one run"
+    assert str(SeedSpread.of([1, 2, 4])) == "2 (1 to 4 in 3 runs)"
+    assert str(SeedSpread.of([1e-5, 1e-5])) == "1e-05 in each of 2 runs"
+    assert str(SeedSpread.of([0.5])) == "0.5 in one run"
     assert str(Runs.of([True, False, True])) == "2 of 3 runs"
     assert not Runs.of([True, False]).always
 

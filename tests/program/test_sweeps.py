@@ -1,4 +1,7 @@
-"""Sweeps of programs are the sweeps of the oracle, with each pass left out, too."""
+"""Sweeps of programs are the sweeps of the oracle with each pass left out, and those of the older engine.
+
+tests/engines compares them, with all passes, with the oracle on many more networks.
+"""
 
 import numpy as np
 import pytest
@@ -7,30 +10,10 @@ import pfn
 from pfn.program.passes import IN_MEMORY, SHARED
 from tests import networks
 from tests.engines.comparison import assert_close, assert_values, check, check_sequences, random_sequences, sweep
-from tests.networks import random_joint_problem, random_problem
-from tests.program.runs import by_programs
+from tests.networks import random_problem
+from tests.program.runs import by_programs, by_the_older_engine
 
 PASSES = [*SHARED, *IN_MEMORY]
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_a_single_sequence(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = by_programs(monkeypatch)
-    check(random_problem(seed))
-    assert made
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_lists_of_sequences(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_programs(monkeypatch)
-    check_sequences(random_sequences(seed))
-
-
-@pytest.mark.parametrize("seed", range(16))
-def test_updates_from_the_same_ratios(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_programs(monkeypatch)
-    check(random_joint_problem(seed))
-    check_sequences(random_sequences(seed, joint=True))
 
 
 @pytest.mark.parametrize("leave_out", [(name,) for name in PASSES] + [tuple(PASSES)], ids=" ".join)
@@ -66,6 +49,7 @@ def test_runs_of_both_engines_are_the_same(
         }
         known = {parameter.name for parameter in network.parameters if not parameter.learn}
         with monkeypatch.context() as patch:
+            by_the_older_engine(patch)
             wanted = ask(network, data, **options)
             by_programs(patch, leave_out)
             found = ask(network, data, **options)
@@ -85,6 +69,7 @@ def test_sweeps_of_several_kinds_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     initial |= {p.name: rng.uniform(0.1, 1, p.shape) for p in network.parameters}
     data = {"x1": rng.random((6, 10)), "x2": rng.random((4, len(columns["x2"])))}
     options = {"learn_every": {"W1_1": 2, "W1_2": 2, "W2_1": 3, "W2_2": 3}, "release": {"x2": 4}}
+    options |= {"divergence": "kl", "epsilon": 1e-9}
     check(networks.RandomProblem(network, data, initial, options | {"sparseness": {"eq1": 0.2}}), 12)
 
 
@@ -99,6 +84,8 @@ def test_a_run_goes_on_where_another_engine_left_off(tmp_path, monkeypatch: pyte
             with monkeypatch.context() as patch:
                 if by_program:
                     by_programs(patch)
+                else:
+                    by_the_older_engine(patch)
                 resume = {"resume": path} if iterations == 20 else {"checkpoint": path}
                 found = pfn.learn(network, data, iterations=iterations, seed=0, **resume)
         assert_values(found, wanted.values, 1e-9)

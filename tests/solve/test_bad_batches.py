@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 import pfn
 from pfn import t
+from pfn.files import read_file, write_file
 
 x, y, h = pfn.Variable("x", 3), pfn.Variable("y", 2), pfn.Variable("h", 2)
 W, V = pfn.Parameter("W", shape=(3, 2)), pfn.Parameter("V", shape=(2, 2))
@@ -141,6 +142,21 @@ def test_a_checkpoint_that_lacks_something(tmp_path: Path) -> None:
     pfn.learn(NETWORK, data, checkpoint=path, callback=lambda number, _: number == 0, **options)
     path.write_bytes(path.read_bytes().replace(b'"counters"', b'"counterz"'))
     with pytest.raises(pfn.FileError, match=r"run\.pfn: the file is damaged: it has no counters"):
+        pfn.learn(NETWORK, data, resume=path, **options)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("value", [10**12, -1])
+def test_a_checkpoint_with_counters_that_cannot_be(place: int, value: int, tmp_path: Path) -> None:
+    """A batch padded to 10**12 columns, or so many batches passed over, would never end."""
+    data, path = [GOOD] * 3, tmp_path / "run.pfn"
+    options: Any = {"batches": pfn.Batches(size=1, first=1, sweeps=1)}
+    pfn.learn(NETWORK, data, checkpoint=path, callback=lambda number, _: number == 1, **options)
+    arrays, content = read_file(path, "checkpoint")
+    assert pfn.learn(NETWORK, data, resume=path, **options).memory.batches == 3  # type: ignore[union-attr]
+    arrays["counters"][place] = value
+    write_file(path, "checkpoint", arrays, content)
+    with pytest.raises(pfn.FileError, match=r"run\.pfn: the file is damaged: counters of .* Start without resume"):
         pfn.learn(NETWORK, data, resume=path, **options)
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 import pfn
 from pfn import DataError
 from tests.network.refusal import refused
-from tests.solve.cases import MACHINE, numbers, states, tower
+from tests.solve.cases import MACHINE, numbers, parts_based, states, tower
 
 X = states(1, 0, 0, 0, 0, 0)
 SHAPE = "x: expected an array of shape (4, columns), components down and time to the right, found the shape"
@@ -79,6 +79,131 @@ def test_nothing_but_zeros_or_hidden_entries_is_no_matter_of_scale() -> None:
 def test_too_large_for_the_dtype() -> None:
     with pytest.raises(DataError, match=r"x: .*1e\+200 at component 2, column 5 is too large for float32"):
         pfn.infer(MACHINE, {"x": changed(2, 5, 1e200)}, dtype="float32")
+
+
+@pytest.mark.parametrize("value", [1e-60, 1e-40])
+@pytest.mark.parametrize("kind", [np.array, np.ma.array, scipy.sparse.csr_array, scipy.sparse.coo_array])
+def test_too_small_for_the_dtype(kind: Any, value: float) -> None:
+    """Zero in single precision, or one of its last numbers, which have few digits and are zero on GPUs."""
+    given = kind(changed(2, 5, value))
+    message = (
+        f"x: {value} at component 2, column 5 is too small for float32 (1 such entries). Scale the data up, set such "
+        "entries to zero, or use dtype='float64'."
+    )
+    with refused(message, DataError):
+        pfn.infer(MACHINE, {"x": given}, dtype="float32")
+    assert pfn.infer(MACHINE, {"x": given}, iterations=1).iterations == 1
+    kept = kind(changed(2, 5, 0.0).astype("float32"))
+    assert pfn.infer(MACHINE, {"x": kept}, iterations=1, dtype="float32").iterations == 1
+
+
+def test_a_frame_too_small_for_the_dtype() -> None:
+    with pytest.raises(DataError, match=r"^frame 0: x: 1e-60 at component 1, column 0 is too small for float32"):
+        pfn.stream(MACHINE, dtype="float32").push({"x": [1, 1e-60, 0, 0]})
+
+
+def test_masks_of_rows_are_kept() -> None:
+    """A matrix as a list of masked rows."""
+    rows = [np.ma.array([5.0, 7.0], mask=[False, number == 2]) for number in range(4)]
+    network, given = parts_based(), {"x": numbers()}
+    as_list, as_array = (
+        pfn.learn(network, given, initial={"W": start}, iterations=1)["W"] for start in (rows, np.ma.stack(rows))
+    )
+    np.testing.assert_array_equal(as_list, as_array)
+    with pytest.raises(DataError, match=r"^frame 0: x: expected 4 numbers"):
+        pfn.stream(MACHINE).push({"x": rows})
+
+
+def test_numbers_that_are_small_by_computing_may_be_a_start() -> None:
+    start = {"h": np.full((4, 5), 1e-60)}
+    assert pfn.infer(MACHINE, {"x": X}, initial=start, dtype="float32", iterations=1).iterations == 1
+
+
+COMPLEX = "x: expected real numbers, found complex128 entries. Convert them to floats; NaN = hidden."
+
+
+@pytest.mark.parametrize("kind", [np.ma.array, scipy.sparse.csr_array, scipy.sparse.coo_array])
+def test_no_imaginary_part_is_dropped(kind: Any) -> None:
+    with refused(COMPLEX, DataError):
+        pfn.infer(MACHINE, {"x": kind(numbers(4, 6) + 1j)})
+    start = {"W": kind(numbers(4, 2) + 1j)}
+    for network in (parts_based(), parts_based(pattern=np.ones((4, 2), bool))):
+        with refused(COMPLEX.replace("x:", "initial: W:", 1), DataError):
+            pfn.learn(network, {"x": numbers()}, initial=start)
+
+
+def damaged(matrix: Any, kind: str) -> Any:
+    """With an index far outside."""
+    found = matrix.asformat(kind)
+    if kind == "lil":
+        found.rows[0][0] = 10**8
+    else:
+        (found.coords[0] if kind == "coo" else found.indices)[0] = 10**8
+    return found
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil"])
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+def test_damaged_sparse_matrices(kind: str, make: Any) -> None:
+    """Compiled code would write where they point to."""
+    given, start = damaged(make(numbers(4, 6)), kind), damaged(make(numbers(4, 2)), kind)
+    message = r"x: the sparse matrix is damaged: .*100000000.*|x: the sparse matrix is damaged: indices must be < "
+    with pytest.raises(DataError, match=f"^({message})"):
+        pfn.infer(MACHINE, {"x": given})
+    with pytest.raises(DataError, match=r"^sequence 0: x: the sparse matrix is damaged"):
+        pfn.learn(parts_based(), [{"x": given}], batches=pfn.Batches())
+    for network in (parts_based(), parts_based(pattern=np.ones((4, 2), bool))):
+        with pytest.raises(DataError, match=r"^initial: W: the sparse matrix is damaged"):
+            pfn.learn(network, {"x": numbers()}, initial={"W": start})
+
+
+@pytest.mark.parametrize("change", [{"indptr": 2}, {"indptr": 0}])
+def test_damaged_row_ends(change: dict[str, int]) -> None:
+    matrix = scipy.sparse.csr_array(numbers(4, 6))
+    matrix.indptr[change["indptr"]] = -5
+    with pytest.raises(DataError, match=r"^x: the sparse matrix is damaged: .*ind"):
+        pfn.infer(MACHINE, {"x": matrix})
+
+
+def test_no_remark_on_a_sparse_matrix_is_believed() -> None:
+    """A matrix that was changed in place still says that nothing is stored twice."""
+    matrix = scipy.sparse.csr_array(numbers(4, 6))
+    assert matrix.has_canonical_format
+    matrix.indices[1] = matrix.indices[0]
+    result = pfn.infer(MACHINE, {"x": matrix}, iterations=1)
+    np.testing.assert_array_equal(result["x"].toarray(), matrix.toarray())
+
+
+def three_slices() -> pfn.Network:
+    x, h = pfn.Variable("x", 4), pfn.Variable("h", 2)
+    return pfn.Network(pfn.Factorization([x[pfn.t], x[pfn.t + 2]], pfn.Parameter("W", shape=(8, 2)) @ h[pfn.t]))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "where"),
+    [
+        ([2], "the data: 2 slices are"),
+        ([5, 2], "sequence 1: 2 slices are"),
+        ([2, 5, 2, 2], r"sequence 0: 2 slices \(and those of 2 other sequences\) are"),
+    ],
+)
+def test_sequences_that_are_too_short(lengths: list[int], where: str) -> None:
+    message = rf"^{where} fewer than eq1 \(\[x\[t\]; x\[t\+2\]\] = W h\[t\]\) reaches over: .* Give at least 3 slices"
+    arrays = [numbers(4, length) for length in lengths]
+    with pytest.warns(UserWarning, match=message):
+        pfn.learn(three_slices(), {"x": arrays if len(arrays) > 1 else arrays[0]}, iterations=2)
+    if lengths == [5, 2]:
+        with pytest.warns(UserWarning, match=r"^sequence 1: 2 slices are fewer"):
+            pfn.learn(three_slices(), [{"x": array} for array in arrays], batches=pfn.Batches(first=2, shuffle=False))
+
+
+def test_sequences_that_may_be_short() -> None:
+    """A single slice has no neighbours; and here every slice of x is fitted by the other equation."""
+    pfn.learn(three_slices(), {"x": [numbers(4, 5), numbers(4, 1), numbers(4, 3)]}, iterations=2)
+    (longer,) = three_slices().factorizations
+    x, g = longer.children[0].variable, pfn.Variable("g", 2)
+    both = pfn.Network(longer, pfn.Factorization(x[pfn.t], pfn.Parameter("V", shape=(4, 2)) @ g[pfn.t]))
+    pfn.learn(both, {"x": numbers(4, 2)}, iterations=2)
 
 
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.coo_array])

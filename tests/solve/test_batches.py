@@ -14,6 +14,7 @@ import scipy.sparse
 import pfn
 from pfn import t
 from pfn.engines.numpy_engine import NumpyRun
+from pfn.engines.program_engine import ProgramRun
 from pfn.solve import propagation
 from pfn.solve.request import Answer, Request
 
@@ -298,13 +299,14 @@ def test_a_run_that_was_killed_goes_on_where_it_was(listed: bool, tmp_path: Path
 @pytest.mark.parametrize("method", [pfn.Propagate(start="levels"), pfn.Substitute(start="levels")])
 def test_levels_are_fitted_once(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, X = sequences(12, 20)
-    plain, fitted = NumpyRun.fit_levels, []
+    fitted = []
 
-    def counted(run: NumpyRun, *arguments: Any) -> None:
-        fitted.append(run)
-        plain(run, *arguments)
+    def count_calls_of(kind: Any) -> None:
+        plain = kind.fit_levels
+        monkeypatch.setattr(kind, "fit_levels", lambda run, *given: (fitted.append(run), plain(run, *given)))
 
-    monkeypatch.setattr(NumpyRun, "fit_levels", counted)
+    count_calls_of(NumpyRun)
+    count_calls_of(ProgramRun)
     pfn.learn(PLAIN, X, method=method, batches=pfn.Batches(size=5, first=5, sweeps=1, settle=1))
     assert len(fitted) == 1
 
@@ -345,7 +347,7 @@ def test_interrupted_after_a_batch() -> None:
     assert result.memory.batches == 2
 
 
-def test_interrupted_in_the_first_batch() -> None:
+def test_interrupted_in_the_first_batch(tmp_path: Path) -> None:
     _, X = sequences(14, 20)
 
     def items() -> Iterator[np.ndarray]:
@@ -356,6 +358,13 @@ def test_interrupted_in_the_first_batch() -> None:
     assert result.stop == "interrupted by the user in batch 0, which is left out"
     assert result[W].shape == (6, 3)
     assert np.isnan(result.rmse["eq1"])
+    result.save(tmp_path / "model.pfn")
+    back = pfn.load(tmp_path / "model.pfn")
+    np.testing.assert_array_equal(back[W], result[W])
+    whole = [pfn.learn(PLAIN, X, batches=pfn.Batches(size=10, first=5), partial=one) for one in (result, back)]
+    np.testing.assert_array_equal(whole[0][W], whole[1][W])
+    assert whole[1].memory is not None
+    assert whole[1].memory.batches == 2
 
 
 def test_statistics_of_a_damaged_file_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A run that was stopped or killed and then resumed is the run that never was."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import scipy.sparse
 
 import pfn
 from pfn import FileError, Propagate
-from pfn.files import read_file
+from pfn.files import read_file, write_file
 from tests.network.refusal import refused
 from tests.networks import W_DETERMINISTIC, hierarchy, regular_expression, tracking, tracking_scene
 from tests.solve.cases import MACHINE, assert_same, chain, numbers, parts_based, states
@@ -209,9 +210,39 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
         run(resume=path)
 
 
+FORGED: dict[str, tuple[dict[str, Any], str]] = {
+    "sweeps": ({"done": np.array([10**12])}, r"\[1000000000000\] sweeps, .* do not agree"),
+    "sweeps, as the history says": (
+        {"done": np.array([10**12]), "iterations": np.array([*range(SWEEPS - 1), 10**12 - 1])},
+        "claims 1000000000000 sweeps of which it knows 40",
+    ),
+    "less than no sweep": ({"done": np.array([-3])}, "do not agree"),
+    "no number of sweeps": ({"done": np.array([], int)}, "do not agree"),
+    "undefined": ({"done": np.array([np.nan])}, "do not agree"),
+    "steps": ({"steps": np.array([10**12])}, "do not agree"),
+    "history": ({"iterations": np.arange(SWEEPS)[::-1].copy()}, "do not agree"),
+    "errors": ({"rmse": np.ones((5, SWEEPS))}, "do not agree"),
+    "values": ({"now h": np.ones((1, 12))}, r"h has the shape \(1, 12\) in place of \(2, 12\)"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_checkpoint_whose_counts_cannot_be(kind: str, tmp_path: Path) -> None:
+    """The run would make a list as long as the sweeps that were done."""
+    run, path, (changes, message) = learn(parts_based(), DATA), tmp_path / "file", FORGED[kind]
+    run(checkpoint=path)
+    arrays, content = read_file(path, "checkpoint")
+    write_file(path, "checkpoint", arrays | changes, content)
+    with pytest.raises(FileError, match=message):
+        run(resume=path, iterations=2 * SWEEPS)
+
+
 def test_a_checkpoint_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be written"):
         RUNS["momentum"](checkpoint=tmp_path / "none" / "file", checkpoint_every=5)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="pipe: cannot be written: it is a device, a pipe or a socket"):
+        RUNS["momentum"](checkpoint=tmp_path / "pipe", callback=lambda *_: pytest.fail("a sweep was lost"))
 
 
 KILLED = """

@@ -9,8 +9,9 @@ from pfn import t
 from pfn.solve import column_start
 from pfn.solve.column_start import Slices
 from pfn.solve.data import check_observations
+from pfn.solve.start import Start
 from pfn.updates.columns import distinct_columns
-from tests.networks import plain_nmf
+from tests.networks import W_DETERMINISTIC, automaton, plain_nmf
 from tests.test_figures import learned_moves, mixture, unknown, walk
 
 RANDOM = pfn.Propagate(start="random")
@@ -34,7 +35,7 @@ def one_walk(seed):
     ids=["8", "6", "mixed 8", "mixed 6"],
 )
 def test_one_run_finds_all_transitions(columns, data):
-    """FINDINGS: 17 of 20 with R = 8 and 7 of 20 with R = 6 from random starts; here all (benchmarks/convergence.py)."""
+    """From random starts 17 of 20 runs do with R = 8 and 7 of 20 with R = 6; here all (benchmarks/convergence.py)."""
     for seed in range(4):
         result = pfn.learn(unknown(columns, "subcolumns"), {"x": data(seed)}, seed=seed, iterations=250)
         assert learned_moves(result["W"])[0] == 6
@@ -102,13 +103,38 @@ def test_of_many_slices_some_are_looked_at_evenly_over_sequences(monkeypatch):
     np.testing.assert_array_equal(found["W"], wanted["W"])
 
 
-def test_restarts_look_at_a_half_each():
-    X, zeros = np.random.default_rng(0).random((20, 100)), {"W": np.zeros((20, 6))}
-    all_of_it = starts(plain_nmf(20, 6), {"x": X}, zeros)["W"]
-    halves = [starts(plain_nmf(20, 6), {"x": X}, zeros, halving=np.random.default_rng(s))["W"] for s in range(3)]
-    for number, half in enumerate(halves):
-        others = [all_of_it, *halves[:number]]
-        assert all(not np.array_equal(half, other) for other in others)
+@pytest.mark.parametrize("start", ["data", "levels"])
+@pytest.mark.parametrize("kind", [pfn.Propagate, pfn.Substitute])
+def test_restarts_start_at_random_in_what_is_not_given(monkeypatch, kind, start):
+    """Run 0 is the plain run; the others begin where random starts of their generators do, but for what is given."""
+    begun = []
+    values = Start.values
+    monkeypatch.setattr(Start, "values", lambda self: begun.append(values(self)) or begun[-1])
+    X, H = np.random.default_rng(0).random((20, 100)), np.random.default_rng(1).random((6, 100))
+    for initial in (None, {"h": H}):
+        options = {"iterations": 1, "restarts": 3, "initial": initial}
+        for chosen in (start, "random"):
+            pfn.learn(plain_nmf(20, 6), {"x": X}, method=kind(start=chosen), **options)
+        plain, *others, _, first, second = begun
+        for other, drawn in zip(others, (first, second), strict=True):
+            np.testing.assert_array_equal(other["W"], drawn["W"])
+            np.testing.assert_array_equal(other["h"][0], H if initial else drawn["h"][0])
+            assert not np.array_equal(other["W"], plain["W"])
+        begun.clear()
+
+
+def test_restarts_of_inference_start_at_random(monkeypatch):
+    """What the observations reach is one answer; runs that all begin there would agree whatever there is."""
+    begun = []
+    values = Start.values
+    monkeypatch.setattr(Start, "values", lambda self: begun.append(values(self)) or begun[-1])
+    X = np.full((4, 6), np.nan)
+    X[:, 0] = [1, 0, 0, 0]
+    for method in ("propagate", RANDOM):
+        pfn.infer(automaton(W_DETERMINISTIC), {"x": X}, method=method, restarts=3, iterations=1)
+    plain, *others, _, first, second = [start["h"][0] for start in begun]
+    np.testing.assert_allclose(plain, np.eye(4)[:, np.arange(5) % 4], atol=1e-4)  # what the observations reach
+    np.testing.assert_array_equal(others, [first, second])
 
 
 def labelled(**known):

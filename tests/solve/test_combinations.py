@@ -45,7 +45,9 @@ def test_fixed_zeros_are_those_of_a_dense_start(seed: int) -> None:
         for parameter in (P, pfn.Parameter("P", start, learn=True))
     )
     Y = [generator.random((5, length)) for length in (9, 1, 14)]
-    weights = {"eq1": [np.arange(piece.shape[1]) % 3 for piece in Y]} if generator.random() < 0.5 else None
+    times = [np.arange(piece.shape[1]) % 3 for piece in Y]
+    # k[t] is in column t of eq2 and in column t + 1 of eq1, which need one weight
+    weights = {"eq1": times, "eq2": [time[1:] for time in times]} if generator.random() < 0.5 else None
     options: Any = {"method": method, "iterations": 12, "seed": seed, "weights": weights}
     found = pfn.learn(one, {y: Y}, initial={"P": start}, **options)
     wanted = pfn.learn(other, {y: Y}, **options)

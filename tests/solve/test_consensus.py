@@ -20,7 +20,7 @@ def ask(network, data, **options):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tracking(dtype):
-    """FINDINGS: 1e-4 in 204 sweeps, 230 at worst, from random starts; here the start is zero."""
+    """From random starts 1e-4 takes 204 sweeps, 230 at worst; here the start is zero."""
     result = ask(TRACKING, {"x1": SCENE["x1"]}, tolerance=1e-4, dtype=dtype)
     assert result.iterations <= 230
     assert result["x4"].dtype == dtype
@@ -32,7 +32,7 @@ def test_tracking(dtype):
 def test_random_networks_with_a_solution(seed):
     known = solvable(seed)
     result = ask(known.network, known.data, initial=known.parameters, tolerance=1e-6, iterations=20_000)
-    assert max(result.rmse.values()) < 1e-6
+    assert not any(error >= 1e-6 for error in result.rmse.values())  # NaN where an equation holds nowhere
     for name, array in known.data.items():
         seen = ~np.isnan(array)
         np.testing.assert_array_equal(result[name][:, : array.shape[1]][seen], array[seen])
@@ -51,17 +51,19 @@ def contradiction():
     return {"x": states(1, 0, 0, 0, 0, 1, 0, 0, 0, 0)}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_data_that_cannot_be_fitted(dtype):
+@pytest.mark.parametrize(("dtype", "stall"), [("float64", 1e-4), ("float32", 0.1)])
+def test_data_that_cannot_be_fitted(dtype, stall):
     """The limit minimises what the equations miss, weighted by (I + W Wᵀ)⁻¹, and the distance that is left says so.
 
     Five transitions lead from state 1 in the first slice to state 2 in the sixth, which is not there, and five to state
     1 there from state 4, which was not: each has to lose, or gain, a fifth. Of the square of what the two entries of a
     transition differ by, half counts: 2 · 5 · (1/5)² / 2.
     """
-    result = ask(MACHINE, contradiction(), tolerance=1e-6, stall=1e-6, iterations=3000, dtype=dtype)
-    assert result.stop == "the divergence changed by less than 1e-06 over 50 sweeps"
-    assert result.iterations < 200
+    result = ask(MACHINE, contradiction(), tolerance=1e-6, stall=stall, iterations=3000, dtype=dtype)
+    assert result.stop.startswith(
+        f"nothing moves any more: no value changed by more than {stall / 100:g} of its variable's"
+    )
+    assert result.iterations <= 1024
     assert result.history.divergence[-1] == pytest.approx(0.2, rel=1e-4)
     np.testing.assert_allclose(result["x"][[1, 2, 3, 0], [1, 2, 3, 4]], [0.8, 0.6, 0.4, 0.2], atol=0.01)
 

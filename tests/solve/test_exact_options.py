@@ -260,7 +260,7 @@ LIMITS = {0.06: (0.1, 0.005, 0.03), 0.2: (0.25, 0.01, 0.08), 0.4: (0.5, 0.03, 0.
 
 
 class TestNoise:
-    """The paper's scene in noise (FINDINGS: weights 0.1, 0.25, 0.5), and others."""
+    """The paper's scene in noise, with the weights 0.1, 0.25, 0.5, and others."""
 
     @staticmethod
     def asked(scene, weight, **options):

@@ -1,6 +1,6 @@
 """Methods are a small protocol: anything with a name, check and run plugs in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,9 +81,10 @@ def test_its_result_can_be_saved(tmp_path: Any) -> None:
 
 @dataclass(frozen=True)
 class Scripted:
-    """Gives the errors it is told, run by run."""
+    """Gives the divergences it is told, run by run; the squared errors are the other way round."""
 
     errors: tuple[float, ...]
+    measured: bool = True  # whether there is a history
     name: ClassVar[str] = "scripted"
 
     def check(self, network: pfn.Network) -> None:
@@ -91,15 +92,37 @@ class Scripted:
 
     def run(self, request: Request) -> Answer:
         error = self.errors[request.restart]
-        history = History([0], {"eq1": [error]}, [0.0])
-        return Answer({"x": np.full((4, 1), request.restart)}, {"eq1": error}, error, history, "told so", 1)
+        history = History([0], {"eq1": [error]}, [error]) if self.measured else History([], {"eq1": []}, [])
+        squared = -error if self.measured else error
+        return Answer({"x": np.full((4, 1), request.restart)}, {"eq1": error}, squared, history, "told so", 1)
 
 
-@pytest.mark.parametrize(("errors", "best"), [((3, 1, 2), 1), ((1, 2, 3), 0), ((2, 2, 1), 2), ((1, 1, 1), 0)])
-def test_the_run_with_the_least_squared_error_is_returned(errors: tuple[float, ...], best: int) -> None:
-    result = pfn.infer(MACHINE, {"x": states(1)}, method=Scripted(errors), restarts=3)
+@pytest.mark.parametrize("measured", [True, False])
+@pytest.mark.parametrize(
+    ("errors", "best"),
+    [
+        ((3, 1, 2), 1),
+        ((1, 2, 3), 0),
+        ((2, 2, 1), 2),
+        ((1, 1, 1), 0),
+        ((np.nan, 2, 3), 1),
+        ((3, np.nan, 2), 2),
+        ((np.nan, np.nan, np.nan), 0),
+    ],
+)
+def test_the_run_with_the_least_divergence_is_returned(errors: tuple[float, ...], best: int, measured: bool) -> None:
+    """Methods that measure none go by their squared errors; NaN never wins."""
+    result = pfn.infer(MACHINE, {"x": states(1)}, method=Scripted(errors, measured), restarts=3)
     assert result.values["x"][0, 0] == best
-    assert result.squared_error == min(errors)
+
+
+def test_equal_divergences_go_by_the_squared_error() -> None:
+    class Equal(Scripted):
+        def run(self, request: Request) -> Answer:
+            return replace(super().run(request), history=History([0], {"eq1": [1.0]}, [0.0]))
+
+    result = pfn.infer(MACHINE, {"x": states(1)}, method=Equal((1, 3, 2)), restarts=3)
+    assert result.values["x"][0, 0] == 1
 
 
 def test_each_run_has_its_own_random_numbers() -> None:

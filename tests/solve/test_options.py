@@ -12,7 +12,8 @@ from tests.solve.cases import MACHINE, PLAIN, assert_same, chain, dense, numbers
 
 
 def test_the_papers_numbers() -> None:
-    assert pfn.Propagate(averaging="updated", epsilon=1e-5, acceleration=None, start="random") == pfn.PAPER
+    numbers = {"epsilon": 1e-5, "initial_scale": 1e-6}
+    assert pfn.Propagate(averaging="updated", acceleration=None, start="random", settle=False, **numbers) == pfn.PAPER
     assert (pfn.PAPER.epsilon, pfn.PAPER.initial_scale, pfn.PAPER.sparseness) == (1e-5, 1e-6, 0.0)
     assert (pfn.PAPER.averaging, pfn.PAPER.divergence, pfn.PAPER.start) == ("updated", "kl", "random")
 
@@ -20,7 +21,7 @@ def test_the_papers_numbers() -> None:
 def test_the_defaults() -> None:
     method = pfn.Propagate()
     assert (method.averaging, method.acceleration, method.divergence) == ("pooled", "momentum", "kl")
-    assert (method.epsilon, method.initial_scale, method.sparseness) == (1e-9, 1e-6, 0.0)
+    assert (method.epsilon, method.initial_scale, method.sparseness) == (1e-9, None, 0.0)
     assert (dict(method.release), dict(method.learn_every), method.start) == ({}, {}, "data")
     assert_same(pfn.infer(MACHINE, {"x": states(1, 0, 0)}), pfn.infer(MACHINE, {"x": states(1, 0, 0)}, method=method))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pfn
+from benchmarks import settling
 from tests.networks import hierarchy, plain_nmf, regular_expression
 from tests.solve.cases import MACHINE, PLAIN, assert_same, chain, numbers, parts_based, states
 
@@ -39,21 +40,110 @@ def test_tolerance_is_for_every_equation(method: pfn.Propagate) -> None:
     assert result.stop == "the RMSE of every equation is below the tolerance 0.001"
 
 
-def test_without_a_tolerance_all_sweeps_are_done() -> None:
-    assert pfn.infer(MACHINE, {"x": states(1, 2, 3)}, iterations=300).iterations == 300
+def test_without_stall_all_sweeps_are_done() -> None:
+    assert pfn.infer(MACHINE, {"x": states(1, 2, 3)}, iterations=300, stall=None).iterations == 300
+
+
+def test_the_paper_makes_all_its_sweeps() -> None:
+    result = pfn.infer(MACHINE, {"x": states(1, 2, 3)}, method=pfn.PAPER)
+    assert result.stop == "all 1000 sweeps were done"
 
 
 def first_stall(divergence: Any, stall: float) -> int:
-    """How many sweeps the definition asks for: over 50 sweeps, a relative change below the threshold."""
-    change = np.abs(divergence[50:] - divergence[:-50]) / np.abs(divergence[:-50])
-    return 51 + int(np.flatnonzero(change <= stall)[0])
+    """How many sweeps the definition asks for: the first of those looked at since whose half little has changed."""
+    looks, number = {2**k for k in range(4, 13)}, 100.0
+    while number < len(divergence):
+        looks.add(int(number))
+        number *= 1.25
+    for done in sorted(look for look in looks if look >= 100):
+        window = divergence[done // 2 - 1 : done]
+        if window.max() - window.min() < stall * window[-1]:
+            return done
+    raise AssertionError("it never stalls")
 
 
-def test_stall() -> None:
-    result = pfn.learn(parts_based(), NOISY, stall=1e-3, iterations=5000)
-    everything = pfn.learn(parts_based(), NOISY, iterations=5000).history.divergence
-    assert result.iterations == first_stall(everything, 1e-3)
-    assert result.stop == "the divergence changed by less than 0.001 over 50 sweeps"
+@pytest.mark.parametrize("stall", [1e-2, 1e-3, 1e-6])
+@pytest.mark.parametrize("seed", range(3))
+def test_stall(stall: float, seed: int) -> None:
+    options = {"seed": seed, "iterations": 5000, "method": pfn.Propagate(acceleration=None)}
+    result = pfn.learn(parts_based(), NOISY, stall=stall, **options)
+    everything = pfn.learn(parts_based(), NOISY, stall=None, **options).history.divergence
+    if "nothing moves" in result.stop:  # as small a stall sees values stand still first
+        assert result.iterations in (1024, 2048, 4096)
+        assert result.iterations <= first_stall(everything, stall)
+    else:
+        assert result.iterations == first_stall(everything, stall)
+        half = result.iterations - result.iterations // 2
+        assert result.stop == f"the divergence changed by less than {stall:g} of its value in the last {half} sweeps"
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jax"])
+def test_values_that_stand_still_end_a_run(engine: str) -> None:
+    """The divergence goes on falling towards zero, which the relative change of it would never notice."""
+    if engine == "jax":
+        pytest.importorskip("jax", reason="jax is not installed")
+    result = pfn.infer(MACHINE, {"x": ONE}, engine=engine)
+    assert result.iterations == 32
+    assert result.stop.startswith(
+        "nothing moves any more: no value changed by more than 1e-05 of its variable's largest"
+    )
+    longer = pfn.infer(MACHINE, {"x": ONE}, stall=None, iterations=128, engine=engine)
+    assert longer.history.divergence[-1] < 0.5 * result.history.divergence[-1]
+
+
+def test_data_that_are_fitted_end_a_run() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((8, 2)) @ rng.random((2, 20))
+    result = pfn.learn(plain_nmf(8, 2), {"x": X})
+    assert result.stop == "the data are fitted: the divergence is below 1e-10 of the data's own"
+    own = float((X * np.log(X / X.mean())).sum())
+    assert result.history.divergence[-1] < 1e-10 * own
+
+
+def test_a_tolerance_is_not_preempted_by_what_is_good_enough_without_it() -> None:
+    result = pfn.infer(MACHINE, {"x": ONE}, tolerance=1e-14)
+    assert result.stop == "the RMSE of every equation is below the tolerance 1e-14"
+    assert result.iterations > 32
+
+
+@pytest.mark.parametrize("method", [pfn.Propagate(learn_every={"W": 300}), pfn.Substitute(learn_at={"W": [300]})])
+def test_a_parameter_that_is_updated_rarely_is_waited_for(method: Any) -> None:
+    plain = pfn.learn(parts_based(), NOISY)
+    assert plain.iterations < 600
+    assert pfn.learn(parts_based(), NOISY, method=method, iterations=5000).iterations >= 600
+
+
+def slow() -> tuple[pfn.Network, dict[str, Any]]:
+    """Three states in a row, seen through two levels: far from settled after a hundred sweeps."""
+    rng = np.random.default_rng(3)
+    network = hierarchy(12, (6, 4), 1, (1, 1))
+    return network, {"x1": rng.gamma(0.5, size=(12, 40))}
+
+
+def test_a_run_that_has_not_settled_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, data = slow()
+    monkeypatch.setattr("pfn.solve.options.LEARNING_LIMIT", 20)
+    with pytest.warns(pfn.NotSettledWarning, match=r"still fell by more than 0.5% .*iterations=80") as caught:
+        pfn.learn(network, data)
+    assert caught[0].filename == __file__
+    pfn.learn(network, data, iterations=20)  # the user knows how many
+    pfn.learn(network, data, method=pfn.PAPER)
+
+
+def test_a_run_that_ends_far_above_its_lowest_divergence_warns() -> None:
+    """A level above a level above a machine: the sweeps settle three times as high as they have been."""
+    question = settling.question(8)
+    with pytest.warns(
+        pfn.NotSettledWarning, match=r"% lower after \d+ sweeps: sweeps over several levels .*'substitute'"
+    ):
+        pfn.infer(question.network, question.data)
+    assert pfn.infer(question.network, question.data, method="substitute").stop.startswith("the data are fitted")
+
+
+def test_a_run_that_is_stuck_where_substitution_is_not_warns() -> None:
+    question = settling.question(88)
+    with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
+        pfn.infer(question.network, question.data)
 
 
 def test_stall_does_not_depend_on_the_scale() -> None:
@@ -157,7 +247,7 @@ def test_the_equation_that_overflows_is_named() -> None:
 
 
 def test_columns_that_fade_do_not_end_in_nan() -> None:
-    """Under "balanced" an unused column shrinks until it is gone (FINDINGS, choice 3)."""
+    """Under "balanced" an unused column shrinks until it is gone."""
     x, h = pfn.Variable("x", 4), pfn.Variable("h", 8)
     W = pfn.Parameter("W", shape=(8, 8))
     network = pfn.Network(pfn.Factorization([x[pfn.t], x[pfn.t + 1]], W @ h[pfn.t], normalize="balanced"))
@@ -189,10 +279,9 @@ def test_what_an_engine_measures_for_itself_stalls_nothing(engine: str) -> None:
         pytest.importorskip("jax", reason="jax is not installed")
     data = {"x1": np.random.default_rng(0).random((6, 30))}
     method, network = pfn.Propagate(acceleration=None, start="random"), hierarchy(6, (3,), 1, (1,))
-    every = pfn.learn(network, data, method=method, iterations=66).history.divergence
-    stall = 1.001 * (1 - every[65] / every[15])  # below what changes before
-    result = pfn.learn(network, data, method=method, iterations=66, measure=10, stall=stall, engine=engine)
-    assert result.stop == "all 66 sweeps were done"
+    both = [pfn.learn(network, data, method=method, iterations=2000, measure=m, engine=engine) for m in (1, 30)]
+    assert max(result.iterations for result in both) < 2000
+    assert both[1].iterations % 30 == 0
 
 
 def test_substitution_too_measures_after_every_so_many_sweeps() -> None:
@@ -219,11 +308,10 @@ def test_a_run_stops_where_errors_are_measured() -> None:
     result = pfn.learn(network, data, method=pfn.PAPER, tolerance=0.3, measure=10)
     assert result.iterations % 10 == 0
     assert result.history["eq1"][-1] < 0.3
-    stalled = pfn.learn(network, data, method=pfn.PAPER, stall=1e-3, measure=25)
-    assert stalled.iterations % 25 == 0
-    assert "over 50 sweeps" in stalled.stop
-    with pytest.raises(pfn.OptionError, match="measure=3 does not divide 50"):
-        pfn.learn(network, data, stall=1e-3, measure=3)
+    for measure in (4, 25):
+        stalled = pfn.learn(network, data, method=pfn.PAPER, stall=5e-2, measure=measure)
+        assert stalled.iterations % measure == 0
+        assert "changed by less than 0.05" in stalled.stop
 
 
 @pytest.mark.parametrize("acceleration", [None, "momentum"])
@@ -259,17 +347,17 @@ def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out(scale: float
     events = np.where(rng.random((2, 60)) < 0.1, rng.random((2, 60)), 0)
     X = sum(W @ np.pad(events, ((0, 0), (lag, 0)))[:, :60] for lag, W in enumerate(patterns))
     data, network = {"x1": X / X.max() + 0.01 * rng.random(X.shape)}, hierarchy(20, (2,), 6, (1,))
-    good = pfn.learn(network, data, method="substitute", iterations=200)
+    good = pfn.learn(network, data, method="substitute", iterations=200, stall=None)
     assert good.stop == "all 200 sweeps were done"
     start = {name: good[name] for name in ("x2", *(parameter.name for parameter in network.parameters))}
     start["x2"], data["x1"] = scale * start["x2"], scale * data["x1"]
     method = replace(PLAIN, averaging="updated", epsilon=scale * PLAIN.epsilon)
-    plain = pfn.learn(network, data, method=method, initial=start, iterations=200)
+    plain = pfn.learn(network, data, method=method, initial=start, iterations=200, stall=None)
     divergence = plain.history.divergence
     share = 100 * (1 - divergence.min() / divergence[-1])
     assert share > 10
     assert plain.stop == (
-        f"all 200 sweeps were done; the divergence was {share:.0f} % lower after {divergence.argmin() + 1} of them"
+        f"all 200 sweeps were done; the divergence was {share:.0f} % lower after {divergence.argmin() + 1} sweeps"
     )
     sparse = replace(method, averaging="pooled", sparseness=pfn.ramp(0.0, 0.5, start=100, stop=200))
     ramped = pfn.learn(network, data, method=sparse, initial=start, iterations=200)
@@ -279,8 +367,8 @@ def test_a_divergence_that_ends_far_above_its_lowest_is_pointed_out(scale: float
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_is_fitted_anyway_has_not_risen(dtype: str) -> None:
     """At the end of an exact fit the divergence is rounding: many times its lowest value, and nothing to tell."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(6)
     X = rng.random((8, 2)) @ rng.random((2, 20))
-    result = pfn.learn(plain_nmf(8, 2), {"x": X}, iterations=300, dtype=dtype)
+    result = pfn.learn(plain_nmf(8, 2), {"x": X}, iterations=300, dtype=dtype, stall=None)
     assert result.history.divergence[-1] > 1.1 * result.history.divergence.min()
     assert result.stop == "all 300 sweeps were done"

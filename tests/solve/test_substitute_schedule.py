@@ -48,7 +48,7 @@ def test_momentum_does_not_move_what_has_not_changed_yet(start: str) -> None:
         if start == "levels":
             run.fit_levels(5)
         for number in range(11):
-            run.advance(Stretch(first=number, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf, past=()))
+            run.advance(Stretch(first=number, count=1, sparseness=lambda _: {}, steps=0, lowest=np.inf))
         ahead.append(run.cost_ahead)
     assert ahead[0] == pytest.approx(ahead[1], rel=1e-12)
 

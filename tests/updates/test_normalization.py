@@ -51,7 +51,7 @@ def normalized_sparse(equation: Equation, kind: str, dtype: Any = np.float64) ->
 
 
 def by_definition(equation: Equation, kind: str) -> list[Array]:
-    """Column by column, as DESIGN section 2 words it."""
+    """The definition of each normalization, column by column."""
     found = [W.copy() for W in equation.parameters]
     for j in range(found[0].shape[1]):
         if kind == "sequences":

@@ -1,7 +1,8 @@
 """Merge: neighbouring operations of one kind become one, on arrays that are laid side by side for them.
 
 1. Arrays that neighbours of one kind read or write at the same operand are joined to runs, each array right behind the
-   other, as far as that asks for no array at two places. State arrays are one run, in their order, in every program.
+   other, as far as that asks for no array at two places. State arrays are one run, in their order, in every program,
+   and so is what momentum remembers of them.
 2. The arrays of a run become one array.
 3. Neighbours whose operands lie end to end become one operation on all of it.
 
@@ -15,10 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pfn.program.program import LARGE_ENTRIES, Array, Op, Program, View
-
-# Constants of more entries are not copied together: what that saves is not worth their memory.
-SMALL_ENTRIES = 1 << 15
+from pfn.program.program import LARGE_ENTRIES, SMALL_ENTRIES, Array, Op, Program, View
 
 
 class _Runs:
@@ -31,9 +29,9 @@ class _Runs:
         self._life = {name: _life_of(name, array) for name, array in program.arrays.items()}
         self._life |= {op.out.array: "done once" for op in program.once}
         self._life |= {op.out.array: "handed on" for op in program.enter}
-        states = [name for name, array in program.arrays.items() if array.kind == "state"]
-        for one, other in pairwise(states):
-            self._join(one, other)
+        for life in ("state", "state of momentum"):
+            for one, other in pairwise(name for name in program.arrays if self._life[name] == life):
+                self._join(one, other)
 
     def _join(self, one: str, other: str) -> None:
         run = self._run[one]
@@ -71,10 +69,12 @@ class _Runs:
 
 
 def _life_of(name: str, array: Array) -> str:
-    """The kind of an array; arrays that must not be moved are alone."""
+    """The kind of an array; arrays that must not be moved are alone, large constants too: they are not copied."""
     if array.kind == "constant" and array.size <= SMALL_ENTRIES and not np.issubdtype(array.value.dtype, np.bool_):
-        return "constant"
-    return array.kind if array.kind in ("state", "temp") else f"alone: {name}"
+        return "constant given" if array.given else "constant"
+    if array.kind == "state":  # values outlive the run, what momentum remembers does not
+        return "state of momentum" if name.startswith("before ") else "state"
+    return array.kind if array.kind == "temp" else f"alone: {name}"
 
 
 def merge(program: Program) -> Program:
@@ -122,11 +122,11 @@ def _side_by_side(program: Program, places: Mapping[str, tuple[tuple[str, ...], 
     for run, _ in places.values():
         if run not in names:
             members = [program.arrays[name] for name in run]
-            names[run] = "state" if members[0].kind == "state" else f"{run[0]} … {run[-1]}"
+            names[run] = _life_of(run[0], members[0]) if members[0].kind == "state" else f"{run[0]} … {run[-1]}"
             flat = [np.asarray(member.value).reshape(-1) for member in members if member.value is not None]
-            arrays[names[run]] = Array(
-                (sum(m.size for m in members),), members[0].kind, np.concatenate(flat) if flat else None
-            )
+            value = np.concatenate(flat) if flat else None
+            given = sum((member.given for member in members), ())
+            arrays[names[run]] = Array((sum(m.size for m in members),), members[0].kind, value, given)
 
     def moved(view: View) -> View:
         if view.array not in places:

@@ -1,9 +1,6 @@
 """Spread: small constants that are broadcast are stored in full, so that operations on them can be merged."""
 
-from pfn.program.program import Array, Op, Program, View, whole
-
-# Up to this number of entries, a call costs more than the work of a pass over them.
-SMALL_ENTRIES = 1 << 15
+from pfn.program.program import SMALL_ENTRIES, Array, Op, Program, View, whole
 
 
 def spread(program: Program) -> Program:

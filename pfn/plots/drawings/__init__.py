@@ -1,0 +1,1 @@
+"""Drawings of networks, state machines, hierarchies and regular expressions: on matplotlib axes, or as Graphviz DOT."""

@@ -1,0 +1,1 @@
+"""Pictures of values: heatmaps, equations, convergence, films, spectrograms and piano rolls."""
