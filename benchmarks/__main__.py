@@ -22,6 +22,7 @@ SMALLER = {
     "quadratic_solvers": ["--largest", "10000"],
     "recovered_targets": ["--scenes", "40", "--solved", "4"],
     "section6": ["--quick"],
+    "settling": ["--cases", "60"],
     "substitution": ["--quick"],
     "transcription": ["--from", "0", "--shipped"],
 }

@@ -30,12 +30,12 @@ class NoExactSolution(PfnError):
     """The equations cannot hold exactly with these observations."""
 
 
-class NotSettledWarning(UserWarning):
-    """A run whose sweeps ran out while its divergence still fell: its values may be far from where they would end."""
-
-
 class NumericalError(PfnError):
     """A run whose values became infinite or undefined."""
+
+
+class NotSettledWarning(UserWarning):
+    """A run that ended where values may be far from right: its divergence still fell, rose, or could be far lower."""
 
 
 class RunawayWarning(UserWarning):

@@ -103,7 +103,7 @@ def read_file(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, A
 
 def _content(path: Path) -> bytes:
     if path.is_char_device():  # such as /dev/zero, which has no end
-        raise FileError(f"{path}: expected a file, found a device.")
+        raise FileError(f"{path}: expected a file, found a device. Give the path of a file.")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -204,7 +204,7 @@ def network_from_json(content: Mapping[str, Any], arrays: Mapping[str, np.ndarra
         raise FileError(f"{path}: the network in the file is damaged: {error}.") from error
 
 
-# Variables larger than this and than the file are refused: no file has fewer bytes than components, but small ones may.
+# Variables up to this size are believed; larger ones are refused if the file has fewer bytes than they have components.
 MOST_UNSEEN = 1 << 20
 
 

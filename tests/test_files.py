@@ -157,7 +157,7 @@ def test_missing(tmp_path: Path) -> None:
 
 
 def test_a_device_without_an_end() -> None:
-    with refused("/dev/zero: expected a file, found a device.", FileError):
+    with refused("/dev/zero: expected a file, found a device. Give the path of a file.", FileError):
         pfn.load("/dev/zero")
 
 

@@ -1,6 +1,6 @@
 """The NumPy backend: every operation of a program becomes calls that are bound to their views once."""
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -119,33 +119,35 @@ class BoundProgram:
 
     def __init__(self, program: Program, memory: RunMemory) -> None:
         self.program, self._memory = program, memory
-        self._own: MutableMapping[str, np.ndarray] = {}
+        self._arrays: dict[str, np.ndarray] = {}  # flat, by name
+        self._views: dict[View, np.ndarray] = {}
         for name, array in program.arrays.items():
             if array.kind != "temp":
-                memory.of(name, array)
+                self._arrays[name] = memory.of(name, array)
         with np.errstate(all="ignore"):  # who runs sweeps looks for overflow in the errors
             for call in self._calls(program.once):
                 call()
         self.enter, self.body = self._calls(program.enter), self._calls(program.body)
         self.measure, self.errors = self._calls(program.measure), self._calls(program.errors)
+        self._views = {}
         # The state lives in memory now: what it started with is not kept a second time.
         states = {n: replace(a, value=None) for n, a in program.arrays.items() if a.kind == "state"}
         self.program = replace(program, arrays={**program.arrays, **states})
 
     def view(self, view: View) -> np.ndarray:
         """The part of memory that a view is."""
-        found: np.ndarray = view.of(self._flat(view.array))
-        return found
+        if view not in self._views:
+            if view.array not in self._arrays:
+                self._arrays[view.array] = self._temporary(view.array)
+            self._views[view] = view.of(self._arrays[view.array])
+        return self._views[view]
 
-    def _flat(self, name: str) -> np.ndarray:
-        array = self.program.arrays[name]
-        if array.kind != "temp":
-            return self._memory.of(name, array)
-        if name in self.program.places:
-            return self._memory.arena(self.program.packed)[self.program.places[name] :][: array.size]
-        if name not in self._own:
-            self._own[name] = aligned(array.size, self._memory.dtype)
-        return self._own[name]
+    def _temporary(self, name: str) -> np.ndarray:
+        """Memory for a temporary array: its place in the shared buffer, or its own."""
+        size = self.program.arrays[name].size
+        if name not in self.program.places:
+            return aligned(size, self._memory.dtype)
+        return self._memory.arena(self.program.packed)[self.program.places[name] :][:size]
 
     def _calls(self, ops: Iterable[Op]) -> list[Call]:
         return [call for op in ops for call in self._bound(op)]

@@ -1,4 +1,4 @@
-"""The entries that errors are the mean over: all but those that the fit itself fills in.
+"""Entries that count in errors: all but those that the fit itself fills in.
 
 A hidden entry that occurs once, in one child slice of one equation and nowhere as a parent, is W times the parents by
 construction. It cannot be wrong, so it does not count in the RMSE of its equation, and it adds nothing to any sum of

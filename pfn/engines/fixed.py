@@ -14,8 +14,8 @@ from pfn.program import store
 # Sparse observations of more entries stay sparse where they can: one number for all engines.
 DENSE_ENTRIES = store.DENSE_ENTRIES
 
-# Where they cannot stay sparse they are made dense up to so many entries, 128 MB, of which a run has a few copies.
-# Beyond that it is the user who says whether there is memory for it.
+# Where they cannot stay sparse they are made dense up to this number of entries, 134 MB, of which a run has a few
+# copies. Beyond that the user decides whether there is memory for it.
 MOST_DENSE = 1 << 24
 
 
@@ -53,7 +53,7 @@ def _side_by_side(name: str, arrays: Sequence[Any], problem: Problem, layout: La
 
 
 def refuse_dense(name: str, arrays: Sequence[Any], reason: str) -> None:
-    """Refuse large sparse observations that would be made dense, and say why they would."""
+    """Refuse large sparse observations that would be made dense for this reason."""
     shapes = [array.shape for array in arrays if sp.issparse(array)]
     entries = sum(rows * columns for rows, columns in shapes)
     if entries > MOST_DENSE:
@@ -77,9 +77,9 @@ def refuse_dense_start(observed: Mapping[str, Sequence[Any]], released: Collecti
 
 
 def why_dense(name: str, problem: Problem) -> str | None:
-    """Why observations cannot stay sparse: the variable must be alone in its equations, with Kullback-Leibler updates.
+    """The reason why observations cannot stay sparse, None where they can.
 
-    None where they can.
+    Their variable must be alone in its equations, with Kullback-Leibler updates.
     """
     if any(not sp.issparse(array) for array in problem.observed[name]):
         return "it is dense in other sequences"

@@ -1,6 +1,6 @@
 """Tables of pandas, polars and xarray: their numbers, and the labels of their rows and columns.
 
-The libraries are known by what their objects have and are never imported: who gives a table has them.
+The libraries are never imported: their tables are recognized by the attributes of their classes.
 """
 
 import warnings
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from pfn.errors import PfnError
 
-# Labels that a message shows; more would hide what to do.
+# Number of labels that a message shows; more would hide the advice.
 SHOWN_LABELS = 5
 
 # Steps of time coordinates may differ by this part of their median: times in files are rounded.
@@ -35,12 +35,12 @@ class Labels:
 
     @property
     def are_times(self) -> bool:
-        """Whether they are dates, periods or durations."""
+        """True for dates, periods and durations."""
         return hasattr(self.index, "asi8")
 
     @property
     def are_panels(self) -> bool:
-        """Whether a label is a pair, or more, such as (patient, visit)."""
+        """True if a label is a pair, or more, such as (patient, visit)."""
         return getattr(self.index, "nlevels", 1) > 1
 
     @cached_property
@@ -81,7 +81,7 @@ class Labels:
         return int(np.flatnonzero(wrong)[0]) if wrong.any() else None
 
     def _follows_the_calendar(self) -> bool:
-        """Whether dates are regular though not equally long apart, such as the months of a year."""
+        """True if dates are regular though not equally long apart, such as the months of a year."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas announces that it will answer by an object of another kind
             return bool(getattr(self.index, "inferred_freq", None))
@@ -111,7 +111,7 @@ class Table(NamedTuple):
 
 
 def shown_labels(labels: Sequence[str]) -> str:
-    """The first labels of a list, and how many there are more."""
+    """The first labels of a list, and the number of all."""
     more = f", … ({len(labels)} in all)" if len(labels) > SHOWN_LABELS else ""
     return ", ".join(map(repr, labels[:SHOWN_LABELS])) + more
 
@@ -125,7 +125,10 @@ def read_table(given: Any, what: str, error: type[PfnError]) -> Table | None:
         raise error(f"{what}: expected one array, found a {kind.__name__} of several. Give one of them.")
     if hasattr(kind, "dims") and hasattr(kind, "coords"):
         axes = [given.coords[dim].to_index() if dim in given.coords else None for dim in given.dims]
-        return Table(_known(given.to_numpy(), what, error), *_labels(axes), dims=tuple(map(str, given.dims)))
+        values = given.to_numpy()
+        if values.dtype.kind not in "buif":
+            raise error(_expected(what, values.dtype))
+        return Table(values, *_labels(axes), dims=tuple(map(str, given.dims)))
     if not hasattr(kind, "to_numpy"):
         return None
     if hasattr(kind, "isna"):
@@ -145,17 +148,13 @@ def _labels(axes: Sequence[Any]) -> tuple[Labels | None, Labels | None]:
 
 
 def _counts(index: Any) -> bool:
+    """True if an index is the numbers from 0 on, as tables have it without labels."""
     kind = getattr(index.dtype, "kind", "O")
     return kind in "iu" and not hasattr(index, "asi8") and np.array_equal(np.asarray(index), np.arange(len(index)))
 
 
-def _known(array: np.ndarray, what: str, error: type[PfnError]) -> np.ndarray:
-    if array.dtype.kind not in "buif":
-        raise error(_expected(what, array.dtype))
-    return array
-
-
 def _expected(what: str, dtype: object, column: object = None) -> str:
+    """The message about entries that are no numbers."""
     place = "" if column is None else f" in column {column!r}"
     return f"{what}: expected real numbers, found {dtype} entries{place}. Convert them to floats; NaN = hidden."
 
@@ -187,7 +186,7 @@ def _polars_numbers(given: Any, what: str, error: type[PfnError]) -> Any:
 def _check_kinds(
     kinds: Sequence[str], dtypes: Sequence[Any], names: Sequence[Any], what: str, error: type[PfnError]
 ) -> None:
-    """Refuse columns that are no numbers, and yes and no beside numbers, which is hardly meant as one matrix."""
+    """Refuse columns that are no numbers, and booleans beside numbers, which are hardly meant as one matrix."""
     mixed = "b" in kinds and len({*kinds}) > 1
     for kind, dtype, name in zip(kinds, dtypes, names, strict=True):
         if kind not in "buif" or (mixed and kind == "b"):
@@ -195,7 +194,7 @@ def _check_kinds(
 
 
 def difference(found: Sequence[str], wanted: Sequence[str]) -> str:
-    """In what labels differ from those that are wanted: which are missing, which nobody knows, or the order."""
+    """The difference between labels and those wanted: missing ones, unknown ones, or their order."""
     known, asked = {*found}, {*wanted}
     missing = [label for label in wanted if label not in known]
     unknown = [label for label in found if label not in asked]
@@ -208,7 +207,7 @@ def difference(found: Sequence[str], wanted: Sequence[str]) -> str:
 def check_same_labels(
     found: Sequence[str] | None, wanted: Sequence[str] | None, what: str, error: type[PfnError]
 ) -> None:
-    """Refuse labels that are there on both sides and differ; `what` says whose the found ones are."""
+    """Refuse labels that are given on both sides and differ; `what` names the owner of the found ones."""
     if found is not None and wanted is not None and tuple(found) != tuple(wanted):
         raise error(
             f"{what}: expected the labels {shown_labels(wanted)} in this order, found others "

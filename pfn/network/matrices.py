@@ -28,9 +28,9 @@ def checked_matrix(values: object, what: str) -> Matrix:
 
 
 def sound_sparse(values: Any, what: str, error: type[PfnError]) -> Any:
-    """A sparse matrix whose indices were all looked at: wrong ones make compiled code crash without a word.
+    """A sparse matrix with all indices checked: wrong ones make compiled code crash without a word.
 
-    It shares the numbers of the given one, which stays as it is, and believes none of its remarks (such as "sorted").
+    It shares the numbers of the given one, which stays as it is, and takes none of its flags (such as "sorted").
     """
     try:
         if values.format in ("csr", "csc"):

@@ -50,7 +50,7 @@ class Parameter(Symbol):
     groups: np.ndarray | None
     """For every entry of the pattern the number of its group: entries of a group are equal."""
     labels: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
-    """Those of rows and of columns that the matrices came with; equations hold them against those of variables."""
+    """Labels of rows and of columns that the matrices came with; equations compare them with those of variables."""
 
     __add__, __radd__ = refused("+", "parameters do not add up, their terms do: W @ x[t] + V @ y[t].")
 
@@ -138,7 +138,7 @@ class Parameter(Symbol):
 
 
 def _without_labels(name: str, given: dict[str, object]) -> tuple[Any, ...]:
-    """What was given as bare matrices, and the labels of rows and columns, which all that have some must share."""
+    """The given matrices without labels, and the labels of rows and columns, which must be equal in all of them."""
     labels: list[tuple[str, ...] | None] = [None, None]
     for role, values in given.items():
         table = read_table(values, f"parameter {name}: its {role}", DeclarationError)

@@ -79,7 +79,7 @@ class View(NamedTuple):
     def of(self, memory: Any) -> Any:
         """The view of a flat NumPy array that holds the array of this view."""
         step = memory.itemsize
-        strides = tuple(step * n for n in self.strides)
+        strides = tuple([step * n for n in self.strides])
         return np.ndarray(self.shape, memory.dtype, memory, self.offset * step if self.size else 0, strides)
 
     def __str__(self) -> str:

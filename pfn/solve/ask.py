@@ -55,8 +55,8 @@ def infer(
     `data` maps variables (or their names) to arrays (size, columns) in which NaN marks hidden entries, or to
     lists of such arrays, one per sequence; variables that are not in it are hidden. `method` is a name or an object
     with its options, such as `pfn.Propagate(…)`; docs/methods.md lists those of all methods, each with its default.
-    A run ends when nothing moves any more (`stall`), and a `pfn.NotSettledWarning` says where that has not come within
-    the sweeps that are the default of `iterations`.
+    A run ends by itself when nothing moves any more (`stall`). Without `iterations`, a `pfn.NotSettledWarning` comes
+    with a result that may be far from right.
 
     >>> import numpy as np
     >>> import pfn
@@ -158,28 +158,31 @@ def _ask(
     return make_result(request, chosen, answer, restarts)
 
 
-# The sweeps of a second opinion, as a share of those of the first, and at least.
-SECOND_SHARE, SECOND_LEAST = 0.1, 20
+# Sweeps of a second opinion, as a share of those of the first ...
+SECOND_SHARE = 0.1
+# ... and at least.
+SECOND_LEAST = 20
 
-# The divergence that is left by a second opinion, in parts of that before, if the first was stuck.
+# The first run was stuck if the second opinion lowers the divergence to less than this share.
 STUCK = 0.1
 
 
 def second_opinion(request: Request, method: Method, answer: Answer) -> str | None:
-    """Why an inference over several levels that settled close to a fit may be stuck there, if substitution gets on.
+    """The doubt about an inference over several levels that settled close to a fit, if substitution gets on from there.
 
     Sweeps over several levels have points at which they stay although the data can be fitted exactly. Substitution,
     which descends, leaves such points in a few sweeps; where the data have noise it gains only a little.
     """
     network = request.network
     levels = {network.level_of(equation) for equation in network.factorizations}
-    stuck = method.name == "propagate" and len(levels) > 1 and not request.learned and nearly_fitted(answer.share)
-    if not stuck or request.limited or Substitute.name not in network.methods:
+    nearly = method.name == "propagate" and len(levels) > 1 and not request.learned and nearly_fitted(answer.share)
+    if not nearly or request.limited or Substitute.name not in network.methods:
         return None
     hidden = [v.name for v in network.variables if request.observations.hides(v.name)]
     start = dict(request.initial) | {name: answer.values[name] for name in hidden}
     sweeps = max(SECOND_LEAST, int(SECOND_SHARE * answer.iterations))
-    question = replace(request, initial=start, iterations=sweeps, stall=None, bar=Bar(), callback=None, checkpoint=None)
+    alone = {"bar": Bar(), "callback": None, "checkpoint": None, "resume": None}  # nobody sees these sweeps
+    question = replace(request, initial=start, iterations=sweeps, stall=None, **alone)  # type: ignore[arg-type]
     other = Substitute(divergence=method.divergence, start="random").run(question)  # type: ignore[attr-defined]  # of Propagate
     if not float(other.history.divergence[-1]) < STUCK * float(answer.history.divergence[-1]):
         return None
@@ -199,7 +202,7 @@ def _runs(method: Method, request: Request, restarts: int) -> Generator[Answer, 
 
 
 def _best(answers: Generator[Answer, None, None], interruption: Interruption) -> Answer:
-    """The answer with the least objective; the first of those that have the same."""
+    """The answer with the least objective, the first of equal ones."""
     best: Answer | None = None
     for answer in answers:
         if best is None or _objective(answer) < _objective(best):
@@ -223,17 +226,24 @@ def _objective(answer: Answer) -> tuple[float, float]:
 
 
 def make_result(request: Request, method: Method, answer: Answer, restarts: int) -> Result:
-    """What the user gets, with warnings of values that ran away or may be far from right."""
+    """The result for the user, with warnings of values that ran away or may be far from right."""
     runaways = answer.runaways or Runaways()
     if answer.iterations and answer.runaways is None:
         runaways.look_at(request.observations, answer.values)
     told = runaways.warn()  # more sweeps would make these worse
     if answer.doubt and not told:
-        others = "'substitute'" if request.learned else "'substitute', of small networks 'exact'"
+        advice = []
+        if request.learned and any(map(request.observations.hides, request.observations.arrays)):
+            advice.append("fewer components")  # with too many, hidden entries get worse with every sweep
+        if answer.iterations == request.iterations:  # a run that settled would settle there again
+            advice.append(f"more sweeps (iterations={4 * answer.iterations})")
+        usable = ("propagate", "substitute") if request.learned else ("propagate", "substitute", "exact")
+        others = [repr(name) for name in usable if name in request.network.methods and name != method.name]
+        advice.append(f"another method ({', '.join(others)})")
         warn_user(
             NotSettledWarning(
-                f"{answer.doubt}. Values may be far from right. Try more sweeps (iterations={4 * answer.iterations}) "
-                f"or another method ({others}). Give iterations to silence this."
+                f"{answer.doubt}. Values may be far from right. Try {' or '.join(advice)}. "
+                "Give iterations to silence this."
             )
         )
     return Result(

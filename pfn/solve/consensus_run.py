@@ -84,7 +84,7 @@ class ConsensusRun:
         return matrix if sparse_pays(matrix.shape, matrix.nnz, columns) else matrix.toarray()
 
     def _count(self) -> None:
-        """How often every column of an equation counts in its error, or every entry where some do not."""
+        """The weight of every column of an equation in its error, or of every entry where some do not count."""
         observations, network = self._request.observations, self._request.network
         layout = Layout(network, observations.lengths, observations.arrays)
         hidden = [variable.name for variable in network.variables if observations.hides(variable.name)]

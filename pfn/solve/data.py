@@ -1,6 +1,5 @@
-"""Observations as the user gives them → checked arrays, and how long every sequence is."""
+"""Observations as the user gives them → checked arrays, and the length of every sequence."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pfn.engines import has_hidden
-from pfn.errors import DataError, DeclarationError, OptionError
+from pfn.errors import DataError, DeclarationError, OptionError, warn_user
 from pfn.network import Factorization, Network, Parameter, Variable
 from pfn.network.factorization import check_matrix_labels
 from pfn.network.labelled import read_table
@@ -114,16 +113,16 @@ def _warn_of_short(network: Network, arrays: Mapping[str, Sequence[Any]], length
     needed = next(n for n in range(length, length + reach + 2) if network.columns(n).equations[equation.name])
     where = place or (f"sequence {number}" if len(lengths) > 1 else "the data")
     others = f" (and those of {len(short) - 1} other sequences)" if len(short) > 1 else ""
-    warnings.warn(
-        f"{where}: {length} slices{others} are fewer than {equation.name} ({equation}) reaches over: no equation has "
-        f"to do with {', '.join(idle)} there, whose values are not fitted, and NaN where hidden. Give at least "
-        f"{needed} slices, or leave the sequence out.",
-        UserWarning,
-        stacklevel=2,
+    warn_user(
+        UserWarning(
+            f"{where}: {length} slices{others} are fewer than {equation.name} ({equation}) reaches over: no equation "
+            f"has to do with {', '.join(idle)} there, whose values are not fitted, and NaN where hidden. Give at "
+            f"least {needed} slices, or leave the sequence out."
+        )
     )
 
 
-# Data whose maximum is so many times ε are fitted half a per cent worse, those of ten times by a seventh.
+# Data whose maximum is this many times ε are fitted half a per cent worse, those of ten times ε by a seventh.
 ABOVE_EPSILON = 100
 
 
@@ -173,7 +172,7 @@ def find_variable(network: Network, key: Any) -> Variable:
 
 
 def plain_start(network: Network, item: Variable | Parameter, given: Any, observations: Observations) -> Any:
-    """What a variable or parameter is to start from as bare numbers, in the order of labels and of the data."""
+    """The starting values given for a variable or parameter as bare numbers, in the order of labels and of the data."""
     what = f"initial: {item.name}"
     if isinstance(item, Parameter):
         table = read_table(given, what, DataError)

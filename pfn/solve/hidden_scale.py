@@ -1,8 +1,9 @@
-"""The scale at which hidden values start: what the data and the equations say of it.
+"""The level of hidden values, by the data and the equations: the scale at which they start.
 
 A multiplicative update keeps ratios, so what starts at a millionth of the data has to grow by six orders of magnitude,
 and until then its equations ask for parameters a million times too large. Where parameters are learned, these never
-come back: a view that is missing in half of the samples ends thousands of times too large. So a hidden entry starts at
+come back: a view that is missing in half of the samples ends thousands of times too large. So hidden values of learning
+start around their level, which is
 
 - the mean of the known entries of its own variable, if it has some; else
 - the level at which W · level has the sum of the known children, slice by slice and from the bottom up, averaged over
@@ -27,12 +28,12 @@ NO_DATA = 1.0
 
 
 class KnownEntries(NamedTuple):
-    """What is known of one array."""
+    """The known entries of one array."""
 
-    sums: np.ndarray  # by column, of the known entries
-    gaps: np.ndarray  # columns in which some are hidden
-    mask: np.ndarray  # in these columns, which are known
-    known: int
+    sums: np.ndarray  # by column
+    gaps: np.ndarray  # columns in which some entries are hidden
+    mask: np.ndarray  # of these columns, true where an entry is known
+    known: int  # number of known entries
 
 
 class HiddenScale:
@@ -112,7 +113,7 @@ class HiddenScale:
             return np.where(reconstructed > 0, children / reconstructed, np.nan)
 
     def _sums(self, variable: Variable, row_sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By column, the sum of what is known of a child, and the sum of W · 1 over the same rows."""
+        """By column, the sum of a child's known entries, and the sum of W · 1 over their rows."""
         width = self._layout.width(variable.name)
         own = self._own.get(variable.name)
         if own is None:

@@ -1,4 +1,4 @@
-"""How the errors went along a run."""
+"""Errors along a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,7 @@
-"""Labels of data against those of variables: matched by name or refused by name, never read by position.
+"""Labels of data and of variables, matched by name or refused by name, never by position.
 
-The labels of rows are those of components: rows are put into the order of `Variable(labels=…)`. The labels of columns
-are times or samples: all arrays of a sequence must have the same, evenly spaced where an equation looks back or ahead.
+The labels of rows are components: rows are put into the order of `Variable(labels=…)`. The labels of columns are times
+or samples: all arrays of a sequence must have equal ones, evenly spaced where an equation looks back or ahead.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from pfn.errors import DataError
 from pfn.network import Network, Variable
 from pfn.network.labelled import Labels, Table, difference, read_table, shown_labels
 
-# What users of xarray call the axis of time.
+# Names that users of xarray give to the axis of time.
 TIME = {"time", "times", "t", "date"}
 
 
@@ -29,9 +29,9 @@ class Ordered(NamedTuple):
 
 
 def in_order(given: Any, variable: Variable, what: str, seen: dict[str, tuple[str, ...]]) -> Ordered:
-    """What was given for a variable, in the order of its labels; anything without labels as it is.
+    """The numbers given for a variable, in the order of its labels; anything without labels as it is.
 
-    `seen` has, by variable without labels, those that the first array of it came with; later ones must have them, too.
+    `seen` has, by variable without labels, those of its first array; later arrays must have them, too.
     """
     table = read_table(given, what, DataError)
     if table is None:
@@ -107,7 +107,7 @@ def _by_name(values: Any, table: Table, variable: Variable, what: str, seen: dic
 
 
 def looks_around(network: Network) -> bool:
-    """Whether an equation ties different times together: then columns must be evenly spaced in time."""
+    """True if an equation ties different times together: then columns must be evenly spaced in time."""
     slices = [piece for e in network.factorizations for piece in (*e.children, *e.parents)]
     return any(piece.lag for piece in slices) or any(term.window for e in network.factorizations for term in e.terms)
 
@@ -140,7 +140,7 @@ def check_times(times: Times, first: Times | None, *, even: bool) -> None:
 
 
 def column_of(given: Any, variable: Variable, what: str, seen: dict[str, tuple[str, ...]]) -> Any:
-    """What was given for one slice of a variable, in the order of its labels."""
+    """The numbers given for one slice of a variable, in the order of its labels."""
     table = read_table(given, what, DataError)
     if table is None or table.values.ndim != 1:
         return in_order(given, variable, what, seen).values

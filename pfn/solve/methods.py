@@ -37,8 +37,8 @@ class Propagate:
       "joint" makes both from the same ratios, which takes one product less;
     - divergence: "kl" (Kullback-Leibler) or "euclidean";
     - epsilon: what is added to numerators and denominators; small against the data;
-    - initial_scale: hidden values start uniform between 0 and this; None: around the mean of what is seen of their
-      variable, or at the level that the equations give them from what is seen below;
+    - initial_scale: hidden values start uniform between 0 and this; None: at the scale of the data in learning; in
+      inference at a millionth of the largest observation, so that values that no observation asks for stay near zero;
     - sparseness: θ of nsNMF, a number, a `ramp`, or a mapping from factorization to either;
     - release: {variable: n} holds the variable to its observations in sweeps 0 … n−1 only;
     - learn_every: {parameter: n} updates the parameter in sweeps divisible by n only;
@@ -46,8 +46,8 @@ class Propagate:
       from each other, and if all matrices are known, hidden values from what the observations reach; "levels", which
       then fits every learned level to the one below it; or "random". Runs from the data end alike whatever the seed,
       so their agreement says nothing; restarts after the first run start at random;
-    - settle: a run ends where nothing moves any more, unless `stall` says otherwise, and warns where that has not come
-      by its last sweep; False: all sweeps are done, as in the paper.
+    - settle: a run ends by itself when nothing moves any more, and warns where values may be far from right; False: all
+      sweeps are done, as in the paper, unless `stall` is given.
     """
 
     averaging: Literal["pooled", "updated", "all"] = "pooled"

@@ -96,7 +96,7 @@ def make_request(
 
 
 def with_limits(method: Method, common: Mapping[str, Any], *, learning: bool) -> dict[str, Any]:
-    """The options with a number for what is left to the library: how long to sweep, and when nothing moves any more."""
+    """The options with numbers for `iterations` and `stall` where they are left to the library."""
     settles = getattr(method, "settle", True)
     limit = STEADY_LIMIT if not settles else LEARNING_LIMIT if learning else INFERENCE_LIMIT
     chosen = dict(common, limited=common["iterations"] is not None or not settles)

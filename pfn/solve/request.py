@@ -66,7 +66,7 @@ class Request:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=keys))
 
     def again(self, restart: int) -> "Request":
-        """The same question with other random numbers; all runs but the plain one start from nothing else."""
+        """The question of a restart: with other random numbers, which all runs but the first start from."""
         return replace(self, restart=restart, drawn=restart > 0)
 
 
@@ -82,7 +82,7 @@ class Answer:
     iterations: int
     interrupted: bool = False
     doubt: str | None = None  # why the values may be far from right, if the user is to be told
-    share: float = float("nan")  # the divergence in parts of that of the data from their own means
+    share: float = float("nan")  # of a run that settled or reached its limit: the divergence ÷ the data's own
     unique: Mapping[str, Any] | None = None  # by variable, a boolean array per sequence
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # if asked for, by learned parameter
     memory: Memory | None = None  # of learning by batches

@@ -1,8 +1,8 @@
 """Values that run away: hidden entries that end far above every observation of their variable.
 
-A hidden entry has no say of its own. Where few observations hold the components that reach it, sweeps may raise it
-without end, for a divergence of the observed entries that falls a little. The observations of its variable are the
-scale to compare with.
+Hidden entries do not count in the divergence. Where few observations hold the components that reach one, sweeps may
+raise it without end, while the divergence of the observed entries falls a little. The observations of its variable are
+the scale to compare with.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from pfn.engines import has_hidden
 from pfn.errors import RunawayWarning, warn_user
 from pfn.solve.data import Observations
 
-# How many times the largest observation a hidden value may be. Runs of known networks whose hidden values are right end
-# with at most that in 99.9 % of variables; learning from digits and ratings, the error of the hidden values is a fifth
-# larger than it need be where the largest of them is that far off.
+# Hidden values above this many times the largest observation have run away. Runs of known networks whose hidden values
+# are right stay below it in 99.9 % of variables. In learning from digits and ratings, the error of hidden values is a
+# fifth above the least possible where the largest of them is at this limit.
 FACTOR = 5
 
-# The largest of fewer positive observations may be small by chance. Zeros say nothing about how large a variable is:
-# they are how entries are ruled out.
+# The largest of fewer positive observations may be small by chance. Zeros are not counted: they rule entries out, and
+# say nothing of the size of a variable.
 ENOUGH = 30
 
 
@@ -43,6 +44,8 @@ class Runaways:
     def look_at(self, observations: Observations, values: Mapping[str, Any], *, among: str = "") -> None:
         """Take the values of all variables that were observed; `among` ends the names of places."""
         for name, arrays in observations.arrays.items():
+            if not any(map(has_hidden, arrays)):
+                continue
             pieces = values[name] if observations.listed else [values[name]]
             for seen in arrays:
                 if not sp.issparse(seen):  # sparse data hide nothing
@@ -79,7 +82,7 @@ class Runaways:
         return float(np.fmax.reduce(self._observed[name], initial=0))
 
     def warn(self) -> bool:
-        """Warn of every variable that has run away, once, with its largest value; whether any has ever.
+        """Warn of every variable that has run away, once, with its largest value; true if any has, now or before.
 
         Components without any observation are left out: their scale may be any.
         """
@@ -93,9 +96,9 @@ class Runaways:
                     RunawayWarning(
                         f"{name} ran away: its hidden value at {place} became {value:.4g}, {value / scale:.3g} times "
                         f"the largest observation of {name}, {scale:.4g}. Use fewer components, fewer sweeps "
-                        f"(iterations=…), or a penalty on their parent h: an equation z = λ h with z observed as "
-                        f"zeros, and normalize='columns' in the equation of {name} (without it the matrix grows in "
-                        f"place of h)."
+                        f"(iterations=…), or a penalty on the parent h of {name}: an equation z = λ h with z "
+                        f"observed as zeros, and normalize='columns' in the equation of {name} (without it, its matrix "
+                        "grows while h shrinks)."
                     )
                 )
         return bool(self._warned)

@@ -1,6 +1,6 @@
-"""The scales that nothing fixes, and the choice of them: learned columns that sum to 1.
+"""Scales that nothing fixes, and their choice: learned columns that sum to 1.
 
-W H = (W C⁻¹) (C H) for every diagonal C > 0: nothing says how large W is and how large H. In a network, every component
+W H = (W C⁻¹) (C H) for every diagonal C > 0: the sizes of W and of H are not determined. In a network, every component
 j of a variable v may have a factor c[v, j] > 0 of its own,
 
     v_j ← c[v, j] · v_j        W ← D_children W D_parent⁻¹        with the factors of stacked children and parent
@@ -52,7 +52,7 @@ Factors = dict[str, np.ndarray]
 
 
 class Scales:
-    """Which components of a network have a scale that nothing fixes, and which must have one in common."""
+    """The components of a network whose scale nothing fixes, and those that have one scale in common."""
 
     def __init__(
         self, network: Network, free: frozenset[str], fixed: Mapping[str, np.ndarray], mixed: frozenset[str]
@@ -72,9 +72,11 @@ class Scales:
             ties += self._ties(equation, mixed=equation.name in mixed)
             for places in self._pinned_by(equation):
                 pinned[places] = True
-        one, other = np.hstack(ties) if ties else np.zeros((2, 0), dtype=int)
-        links = sp.coo_array((np.ones(len(one)), (one, other)), (len(pinned), len(pinned)))
-        count, self._classes = connected_components(links, directed=False)
+        count, self._classes = len(pinned), np.arange(len(pinned))
+        if ties:
+            one, other = np.hstack(ties)
+            links = sp.coo_array((np.ones(len(one)), (one, other)), (len(pinned), len(pinned)))
+            count, self._classes = connected_components(links, directed=False)
         self._open = np.ones(count, dtype=bool)  # the classes that nothing fixes
         self._open[self._classes[pinned]] = False
 
@@ -175,7 +177,7 @@ def with_scales(request: Request, method: Method, answer: Answer) -> Answer:
 
 
 def free_parameters(request: Request, method: Method) -> frozenset[str]:
-    """The learned parameters of which nothing says how large they are."""
+    """The learned parameters whose size nothing fixes."""
     network = request.network
     uses = [parameter.name for equation in network.factorizations for parameter in equation.parameters]
     adjusted = {getattr(key, "name", key) for key in getattr(method, "adjust", ())}

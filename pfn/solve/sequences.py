@@ -130,7 +130,7 @@ def _place(item: Item) -> str:
 
 
 def _is_matrix(given: Any) -> bool:
-    """Whether it is one array, sparse matrix or table."""
+    """True for one array, sparse matrix or table."""
     return isinstance(given, np.ndarray) or sp.issparse(given) or hasattr(type(given), "to_numpy")
 
 

@@ -1,17 +1,17 @@
-"""The end of a run by itself: nothing moves any more. And the warning where the sweeps ran out before.
+"""Criteria by which a run ends by itself, and the doubt about a run whose sweeps ran out before.
 
-The divergence of a run falls like a power of the number of sweeps, not geometrically: what it loses in fifty sweeps
-gets smaller and smaller long before the values are right. So every test compares sweep n with sweep n/2, in windows
-that grow with the run. A run has settled after n sweeps if
+The divergence of a run falls like a power of the number of sweeps, not geometrically: its decrease over fifty sweeps
+becomes small long before the values are right. So every criterion compares sweep n with sweep n/2, in windows that grow
+with the run. A run has settled after n sweeps if
 
 - the divergence has changed by less than the share `stall` of its value since sweep n/2 (from n = 100 on), or
-- no parent and no learned parameter has an entry that changed since sweep n/2 by more than `stall`/100 of the largest
-  (at n = 32, 64, 128, …: all else follows from parents and parameters), or
+- no entry of a parent or of a learned parameter has changed since sweep n/2 by more than `stall`/100 of the largest
+  entry there (at n = 32, 64, 128, …: all else follows from parents and parameters), or
 - the divergence is below (`stall`/100)² of that of the data from their own means: they are fitted (from n = 100 on).
 
-A divergence changes with the square of the values: hence the square, and the hundredth for values, which are to be
-right in more digits. Where the user gave a tolerance and no `stall`, only the first counts: good enough is what the
-tolerance says.
+Values are to be right in more digits than the divergence: hence the hundredth. The divergence changes with the square
+of the values: hence the square. Where the user gave a tolerance and no `stall`, only the first criterion counts: the
+tolerance says what is good enough.
 
 With the default, 1e-3, none of these ended a run early in the problems of the paper and in some hundred random ones,
 plateaus of thousands of sweeps included (benchmarks/settling.py, benchmarks/convergence.py).
@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from pfn.solve.data import Observations
 from pfn.solve.request import Request
 
-# The default of `stall`.
+# The default of `stall`: see above.
 STALL = 1e-3
 
 # Values count as still, and data as fitted, at this share of `stall`.
@@ -44,20 +44,25 @@ GROWTH = 1.25
 # Entries of a variable that are compared, evenly spaced if there are more: large runs keep little, and pay little.
 COMPARED = 1 << 20
 
-# A run that ended by its limit has not settled if the divergence still changed by this share in its second half ...
+# A run that ended by its limit is doubtful if its divergence still changed by this share in the second half ...
 FALLING = 0.005
 # ... and is above this share of the data's own: below, they are fitted ...
 FITTED = 1e-6
-# ... (data with some per cent of noise end above this share: below, they may be exact, and the run stuck) ...
-NEARLY = 1e-2
-# ... or is above this share, ...
+# ... or is above this share of it, ...
 BARELY_FITTED = 1e-9
-# ... and some value changed by more than this share of the largest in its second half.
+# ... while some value changed by more than this share of the largest in the second half.
 MOVING = 0.02
+
+# Data with some per cent of noise end above this share of their own divergence: below, they may be exact, and the run
+# stuck.
+NEARLY = 1e-2
+
+# Of data that hardly vary, this share of their sum stands for the divergence from their mean.
+CONSTANT = 1e-3
 
 
 class Settling:
-    """The tests of one run.
+    """The criteria of one run.
 
     - `request`: the question;
     - `moving`: the variables and parameters whose values are compared;
@@ -79,7 +84,7 @@ class Settling:
         self._scale: float | None = None
 
     def next_look(self, done: int) -> int:
-        """After how many sweeps, more than these, the run is looked at next; their errors are measured."""
+        """The number of sweeps after which the run is looked at next, with errors measured; more than `done`."""
         if self._request.stall is None and self._request.limited:
             return self._request.iterations  # nobody asks
         while self._next <= done:
@@ -97,7 +102,7 @@ class Settling:
                 number *= GROWTH
 
     def look(self, done: int, values: Mapping[str, Any], past: Sequence[float]) -> str | None:
-        """Why the run has settled after this sweep, or None; `past` has the divergence after every sweep."""
+        """The criterion by which the run has settled by now, or None; `past` has the divergence after every sweep."""
         stall = self._request.stall
         if done != self._next:
             return None
@@ -134,14 +139,14 @@ class Settling:
         return self._scale
 
     def falling(self, past: Sequence[float]) -> bool:
-        """Whether a run that was ended by its limit was still on its way."""
+        """True if a run that was ended by its limit was still on its way."""
         now = past[-1] if past else np.nan
         if not self.scale or not _spread(past) > FALLING * now:
             return False  # where all data are zero, or none are known, there is nothing to compare with
         return bool(now > FITTED * self.scale or (now > BARELY_FITTED * self.scale and self._motion > MOVING))
 
     def save(self) -> dict[str, np.ndarray]:
-        """What a checkpoint has to keep of it."""
+        """The state that a checkpoint keeps."""
         return {"settling": np.array([self._kept_at, self._motion])} | {
             f"settling/{name}": array for name, array in self._kept.items()
         }
@@ -156,7 +161,7 @@ class Settling:
 
 
 def nearly_fitted(share: float) -> bool:
-    """Whether data may be exact, and the run stuck: the divergence, in parts of the data's own, is small, not tiny."""
+    """True if data may be exact and the run stuck: the divergence is a small `share` of the data's own, not tiny."""
     return FITTED < share < NEARLY
 
 
@@ -199,7 +204,3 @@ def own_divergence(observations: Observations, *, squares: bool = False) -> floa
                 else float((positive * np.log(positive / mean)).sum())
             )
     return max(own, CONSTANT * total)
-
-
-# Of data that hardly vary, this share of their sum stands for the divergence from their mean.
-CONSTANT = 1e-3

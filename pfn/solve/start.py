@@ -13,16 +13,16 @@ from pfn.errors import DataError, DeclarationError, OptionError
 from pfn.network import Network, Parameter, Term, Variable
 from pfn.network.matrices import on_pattern, sound_sparse
 from pfn.solve.column_start import Slices
-from pfn.solve.data import Observations, check_real, find, numbers, plain_start, refuse_bad_entries
-from pfn.solve.hidden_scale import HiddenScale
+from pfn.solve.data import Observations, check_real, find, largest_value, numbers, plain_start, refuse_bad_entries
+from pfn.solve.hidden_scale import NO_DATA, HiddenScale
 from pfn.solve.request import Request
 from pfn.solve.value_start import can_spread, reached_values, says_more
 from pfn.updates import normalize
 from pfn.updates.maps import SparseEntries
 
-# In an inference with known parameters hidden values start at this share of the scale of the data: what the data do not
-# ask for, such as births in slices that nobody has seen, stays near zero. Learning cannot start so, as parameters would
-# have to make up for it.
+# In an inference with known parameters hidden values start at this share of the largest observation: what the data do
+# not ask for, such as births in slices that nobody has seen, stays near zero. Learning cannot start so, as parameters
+# would have to make up for it.
 QUIET = 1e-6
 
 
@@ -59,8 +59,8 @@ class Start:
     dtype: np.dtype[Any]
     generator: np.random.Generator
     weights: Mapping[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    quiet: bool = False  # whether an inference starts near zero, so that what the data do not ask for stays there
-    from_data: bool = False  # whether what is not given starts from what the data say, where they do
+    quiet: bool = False  # inference starts near zero, so that values that the data do not ask for stay there
+    from_data: bool = False  # values that are not given start from what the data say, where they do
     ended: Callable[[], bool] = lambda: False  # whether the user wants no more
 
     @classmethod
@@ -121,12 +121,14 @@ class Start:
         """
         if self.scale is not None:
             return {name: [(self.scale * unit).astype(self.dtype) for unit in units] for name, units in drawn.items()}
+        if self.quiet and not self.learned:
+            quiet = QUIET * (largest_value(self.observations) or NO_DATA)
+            return {name: [(quiet * unit).astype(self.dtype) for unit in units] for name, units in drawn.items()}
         scale = HiddenScale(layout, known, partial(_row_sums, parameters, max(map(layout.width, drawn), default=0)))
         found = {}
-        share = QUIET if self.quiet and not self.learned else 2.0
         with np.errstate(over="ignore"):  # overflow is looked for in the errors after a sweep
             for name, units in drawn.items():
-                level = share * scale.of(self.network.variable(name))
+                level = 2 * scale.of(self.network.variable(name))
                 found[name] = [
                     (unit * level[layout.slots(name, number)]).astype(self.dtype) for number, unit in enumerate(units)
                 ]
@@ -242,7 +244,7 @@ class Start:
 
 
 def _row_sums(parameters: Mapping[str, Any], slices: int, term: Term) -> np.ndarray:
-    """The reconstruction of a term from parents that are all one, in so many slices."""
+    """The reconstruction of a term from parents that are all one, in the middle of a sequence of `slices`."""
     W = parameters[term.parameter.name]
     if term.window is None:
         return np.asarray(W.sum(axis=1), dtype=float).ravel()

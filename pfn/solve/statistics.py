@@ -13,7 +13,7 @@ from pfn.engines import Statistics
 
 @dataclass(frozen=True)
 class Memory:
-    """What batches leave behind: how many there were, and by learned parameter the averaged statistics.
+    """Everything that batches leave behind: their number, and by learned parameter the averaged statistics.
 
     `fixed` has by variable the components with a scale of their own, such as those that were observed in some batch.
     """

@@ -74,8 +74,9 @@ class Stream:
         values = self._window.slice(time)
         for name, seen in self._window.observed(time).items():
             self._runaways.observe(name, seen[:, None])
-            self._runaways.compare(name, seen[:, None], values[name][:, None], first=time)
-        self._runaways.warn()
+            if np.isnan(seen).any():
+                self._runaways.compare(name, seen[:, None], values[name][:, None], first=time)
+                self._runaways.warn()
         return SliceValues(self.network, time, values)
 
     def _read(self, frame: Any) -> dict[str, np.ndarray]:

@@ -16,11 +16,13 @@ from pfn.solve.request import Answer, Method, Request
 from pfn.solve.settling import FALLING, FITTED, Settling
 from pfn.updates.momentum import steps_after
 
-# The divergence has risen for good if it ends at so many times its lowest value: users are told, as fewer sweeps are
+# The divergence has risen for good if it ends at this many times its lowest value: `stop` says so, as fewer sweeps are
 # better then, or another method. Sweeps propagate; the mean over lags, for one, need not descend.
 RISEN = 1.1
-RISEN_FAR = 1.25  # and so many times, to warn of it
-NOTHING = 1e-3  # of the first divergence: what rises by less is fitted anyway
+# From this many times on, a warning says so, too.
+RISEN_FAR = 1.25
+# A rise by less than this share of the first divergence is none: the data are fitted anyway.
+NOTHING = 1e-3
 
 
 class Engine(Protocol):
@@ -242,7 +244,7 @@ class Sweeps:
         return f"; the divergence was {100 * rise / measured[-1]:.0f} % lower after {sweeps} sweeps"
 
     def _doubt(self) -> str | None:
-        """Why the values may be far from right, if they may be."""
+        """The reason for which values may be far from right, or None."""
         if self.done == self.request.iterations and self.settling.falling(self.past):
             return f"the divergence still fell by more than {FALLING:.1%} in the second half of the {self.done} sweeps"
         if self._share() > FITTED and (risen := self._risen(RISEN_FAR)):
@@ -255,7 +257,7 @@ class Sweeps:
         return self.recorder.divergence[-1] / scale if scale and self.recorder.divergence else float("nan")
 
     def _fits_to_rounding(self) -> bool:
-        """Whether nothing but rounding is left of the errors: what rises then says nothing."""
+        """True if nothing but rounding is left of the errors: a rise then says nothing."""
         assert self.errors is not None  # measured after the last sweep
         rounding = np.finfo(self.request.dtype).eps * largest_value(self.request.observations)
         return bool(self.errors.largest <= rounding)
@@ -310,7 +312,7 @@ class Sweeps:
             iterations=self.done,
             interrupted=stop.startswith("interrupted"),
             doubt=self._doubt() if self.ran_its_course and not self.request.limited else None,
-            share=self._share(),
+            share=self._share() if self.ran_its_course and not self.request.limited else float("nan"),
             statistics=statistics,
             entries=entries,
         )

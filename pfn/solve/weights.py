@@ -1,4 +1,4 @@
-"""How often columns of equations count, as the user says, checked."""
+"""Weights of the columns of equations, checked."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -119,7 +119,7 @@ def _hidden_slots(name: str, observations: Observations, layout: Layout, release
 
 
 def _differing(name: str, equations: Sequence[str], weights: Weights) -> str:
-    """What to say of a hidden variable that columns with different weights share."""
+    """The message about a hidden variable that columns with different weights share."""
     weighted = ", ".join(equation for equation in weights if equation in equations)
     several = [*dict.fromkeys(equations)]
     where = f"the equations {', '.join(several)}" if len(several) > 1 else f"several columns of {several[0]}"

@@ -36,6 +36,7 @@ def ask(problem: networks.RandomProblem, engine: str, iterations: int = 25, meas
         method=pfn.Propagate(**options),
         engine=engine,
         measure=measure,
+        stall=None,
     )
 
 
@@ -76,7 +77,7 @@ def test_updates_from_the_same_ratios(seed: int) -> None:
 @pytest.mark.parametrize("draw", [networks.random_problem, networks.random_joint_problem])
 def test_errors_after_some_sweeps_only(draw: Callable[[int], networks.RandomProblem], seed: int) -> None:
     """Then W S of observed children is not kept from sweep to sweep."""
-    found, wanted = (ask(draw(seed), engine, iterations=23, measure=5, stall=None) for engine in ("jax", "numpy"))
+    found, wanted = (ask(draw(seed), engine, iterations=23, measure=5) for engine in ("jax", "numpy"))
     assert len(found.history.iterations) == 5
     compare(found, wanted)
 

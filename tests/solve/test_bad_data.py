@@ -190,8 +190,9 @@ def three_slices() -> pfn.Network:
 def test_sequences_that_are_too_short(lengths: list[int], where: str) -> None:
     message = rf"^{where} fewer than eq1 \(\[x\[t\]; x\[t\+2\]\] = W h\[t\]\) reaches over: .* Give at least 3 slices"
     arrays = [numbers(4, length) for length in lengths]
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match=message) as caught:
         pfn.learn(three_slices(), {"x": arrays if len(arrays) > 1 else arrays[0]}, iterations=2)
+    assert caught[0].filename == __file__
     if lengths == [5, 2]:
         with pytest.warns(UserWarning, match=r"^sequence 1: 2 slices are fewer"):
             pfn.learn(three_slices(), [{"x": array} for array in arrays], batches=pfn.Batches(first=2, shuffle=False))

@@ -74,6 +74,19 @@ def test_zeros_of_the_start_stay_zero() -> None:
         np.testing.assert_array_equal(W == 0, start == 0)
 
 
+def test_what_no_observation_asks_for_stays_near_zero_in_inference_but_not_in_learning() -> None:
+    network = pfn.Network(
+        pfn.Factorization(pfn.Variable("x", 4), pfn.Parameter("W", shape=(4, 2)) @ pfn.Variable("h", 2))
+    )
+    X = 1000 * numbers()
+    X[:, 3] = np.nan
+    options: dict[str, Any] = {"iterations": 20}
+    learned = pfn.learn(network, {"x": X}, **options)
+    assert 0.1 < learned["x"][:, 3].mean() / np.nanmean(X) < 10
+    known = pfn.infer(network, {"x": X}, initial={"W": learned["W"]}, **options)
+    assert 0 < known["x"][:, 3].max() < 1e-5 * np.nanmean(X)
+
+
 def test_inference_with_given_parameters_leaves_them_as_they_are() -> None:
     W = 3 * numbers(4, 2)
     result = pfn.infer(parts_based(normalize="columns"), {"x": numbers()}, initial={"W": W}, iterations=20)

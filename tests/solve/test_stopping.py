@@ -126,6 +126,10 @@ def test_a_run_that_has_not_settled_warns(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.warns(pfn.NotSettledWarning, match=r"still fell by more than 0.5% .*iterations=80") as caught:
         pfn.learn(network, data)
     assert caught[0].filename == __file__
+    assert "fewer components" not in str(caught[0].message)
+    holes = {"x1": np.where(np.arange(40) % 4, data["x1"], np.nan)}
+    with pytest.warns(pfn.NotSettledWarning, match=r"Try fewer components or more sweeps \(iterations=80\) or another"):
+        pfn.learn(network, holes)
     pfn.learn(network, data, iterations=20)  # the user knows how many
     pfn.learn(network, data, method=pfn.PAPER)
 
@@ -144,6 +148,33 @@ def test_a_run_that_is_stuck_where_substitution_is_not_warns() -> None:
     question = settling.question(88)
     with pytest.warns(pfn.NotSettledWarning, match="substitution lower the divergence to less than a tenth"):
         pfn.infer(question.network, question.data)
+
+
+def test_a_run_that_the_user_ended_is_not_called_settled() -> None:
+    """After nine sweeps it is close to a fit, and substitution gets on from there: of course."""
+    question = two_levels()
+    result = pfn.infer(*question, callback=lambda sweep, _: sweep == 8)
+    assert result.stop == "the callback asked to stop after sweep 8"
+
+
+def test_a_second_opinion_leaves_the_files_of_the_run_alone(tmp_path: Path) -> None:
+    network, data = settling.question(88)[:2]
+    path = tmp_path / "run"
+    pfn.infer(network, data, iterations=10, checkpoint=path)
+    with pytest.warns(pfn.NotSettledWarning, match="settled where .*Try another method"):
+        pfn.infer(network, data, checkpoint=path, resume=path)
+
+
+def two_levels() -> tuple[pfn.Network, dict[str, Any]]:
+    """Exact data of two known levels, of which a third is hidden."""
+    rng = np.random.default_rng(0)
+    A, B = rng.gamma(0.5, size=(12, 6)), rng.gamma(0.5, size=(6, 3))
+    x, y, z = pfn.Variable("x", 12), pfn.Variable("y", 6), pfn.Variable("z", 3)
+    network = pfn.Network(
+        pfn.Factorization(x, pfn.Parameter("A", A) @ y), pfn.Factorization(y, pfn.Parameter("B", B) @ z)
+    )
+    X = A @ B @ rng.gamma(0.5, size=(3, 30))
+    return network, {"x": np.where(rng.random(X.shape) < 0.3, np.nan, X)}
 
 
 def test_stall_does_not_depend_on_the_scale() -> None:
