@@ -159,6 +159,16 @@ def test_results_are_measured_where_they_are_wanted() -> None:
     assert (int(done), float(total)) == (4, 2 * 1 + 2 * 6)
 
 
+def test_sums_of_many_single_numbers_are_double() -> None:
+    """A divergence is the difference of two such sums, and momentum looks at its last digits."""
+    tape, tenth = Tape(np.dtype(np.float32)), round(0.1 * 2**20) / 2**20  # three of them are a single number, exactly
+    x = tape.constant("x", np.full((3, 200_001), tenth, np.float32))
+    tape.assign(tape.declare("total", Array((), "result")), x.sum() - 60_000.0)
+    bound = BoundProgram(Program(tape.arrays, (), tape.section(), dtype=tape.dtype), Device())
+    _, (_, total) = bound.run(Counting(), {}, np.int32(2))
+    assert float(total) == pytest.approx(3 * 200_001 * tenth - 60_000, rel=1e-9)
+
+
 def test_what_a_sweep_hands_on_is_carried() -> None:
     """`enter` fills an array that the body reads before it writes it again."""
     tape = Tape(np.dtype(float))

@@ -232,7 +232,7 @@ def test_what_only_the_next_sweep_reads_is_computed_there() -> None:
         r.assign(x, x * np.log1p(x))
         r.assign(y, np.log1p(x))
 
-    handed_on = written(lambda r, x, y: (r.assign(x, x * np.log1p(x)), np.log1p(x)), "reuse")
+    handed_on = written(lambda r, x, _: (r.assign(x, x * np.log1p(x)), np.log1p(x)), "reuse")
     assert kinds(handed_on) == {"enter": ["log1p"], "body": ["multiply", "copy", "log1p"]}
     alone = COMPILED["at_once"](handed_on)
     assert kinds(alone) == {"body": ["log1p", "multiply", "copy"], "measure": ["log1p"]}
