@@ -12,7 +12,10 @@ import scipy.sparse as sp
 import pfn
 from pfn.engines import Problem, fixed
 from pfn.engines.program_engine import ProgramRun
+from pfn.engines.stretch import MOST_SWEEPS
+from pfn.formulas import coefficients
 from pfn.program import store
+from pfn.updates.momentum import steps_after, strength
 from tests import networks
 from tests.engines import test_structured as structured
 from tests.engines.comparison import check, check_sequences, random_sequences
@@ -21,8 +24,9 @@ from tests.program.runs import by_programs, by_programs_on_jax
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
+from pfn.engines.jax_devices import numbers  # noqa: E402
 from pfn.engines.jax_engine import JaxRun  # noqa: E402
-from pfn.engines.program_jax import FIRST_SWEEPS, JaxProgramRun, make_program_run  # noqa: E402
+from pfn.engines.program_jax import FIRST_SWEEPS, Control, JaxProgramRun, StretchPilot, make_program_run  # noqa: E402
 from pfn.program.passes import COMPILED, SHARED  # noqa: E402
 from tests.engines.test_jax import compilations, parts  # noqa: E402
 
@@ -86,8 +90,8 @@ def test_the_tracker(acceleration: Any, measure: int, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("every", [1, 5])
-def test_momentum_restarts_where_the_divergence_rises(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same strength after every sweep as on NumPy, whether momentum looks after every sweep or seldom."""
+def test_momentum_that_looks_after_every_sweep_or_seldom(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NumPy, where errors are measured after other sweeps than those at which momentum looks."""
     path = np.full((4, 10), np.nan)
     path[:, 0] = [1, 0, 0, 0]
     found = []
@@ -98,6 +102,40 @@ def test_momentum_restarts_where_the_divergence_rises(every: int, monkeypatch: p
         found.append(pfn.infer(networks.automaton(networks.W_NONDETERMINISTIC), {"x": path}, **options))
     np.testing.assert_allclose(found[0]["h"], found[1]["h"], rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found[0].history.divergence, found[1].history.divergence, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_the_strength_of_momentum_on_the_device(every: int) -> None:
+    """It begins anew where the divergence has risen, but for a change of the sparseness, as on the host."""
+    divergences = [9.0, 5.0, 6.0, 4.0, 4.1, 3.0, 3.5, np.nan, 2.0]
+    pilot = StretchPilot(("eq1",), accelerated=True, always_errors=False, always_divergence=every == 1)
+    due, changed = np.zeros((2, MOST_SWEEPS), bool)
+    due[every - 1 :: every] = changed[6] = True
+    with numbers("full"):
+        control = Control(
+            count=np.int32(len(divergences)),
+            steps=np.int64(3),
+            lowest=np.float64(np.inf),
+            inputs={},
+            changed=changed,
+            errors_due=np.zeros(MOST_SWEEPS, bool),
+            divergence_due=due,
+            entries=np.ones(1),
+            tolerance=np.float64(-np.inf),
+        )
+        progress, steps, lowest = pilot.begin(jax.device_put(control)), 3, np.inf
+        for number, divergence in enumerate(divergences):
+            assert pilot.goes_on(control, progress)
+            gain = pilot.inputs(control, progress)["gain"]
+            assert float(gain) == pytest.approx(coefficients(strength(steps))[0])
+            results = {"divergence": divergence, "squares eq1": np.nan}
+            progress = pilot.after(jax.device_put(control), progress, results)
+            if due[number]:
+                steps, lowest = steps_after(steps, lowest, divergence, changed[number])
+            else:
+                steps += 1
+            np.testing.assert_equal((int(progress.steps), float(progress.lowest)), (steps, lowest))
+        assert not pilot.goes_on(control, progress)
 
 
 def test_rhythms_ramps_and_releases(monkeypatch: pytest.MonkeyPatch) -> None:
