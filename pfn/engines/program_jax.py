@@ -219,7 +219,7 @@ class JaxProgramRun(ProgramValues):
         return sum(1 for _ in alike)
 
     def _control(self, stretch: Stretch, first: int, count: int) -> Control:
-        """The numbers for sweeps from one on; those of all sweeps so far are left to be filled in."""
+        """The numbers for some sweeps from one on; `steps` and `lowest` are those of the beginning of a run."""
         errors_due, divergence_due, changed = np.zeros((3, MOST_SWEEPS), bool)
         inputs = {
             f"sparseness {name}": np.zeros(MOST_SWEEPS)
@@ -231,11 +231,9 @@ class JaxProgramRun(ProgramValues):
             errors_due[i] = stretch.measured(number)
             guarded = self._problem.accelerated and (number + 1) % self._guard_every == 0
             divergence_due[i] = errors_due[i] or guarded
-            if inputs:
-                changed[i] = stretch.changed(number)
-                at = stretch.sparseness(number)
-                for name, values in inputs.items():
-                    values[i] = at[name.removeprefix("sparseness ")]
+            changed[i] = bool(self._problem.smoothed) and stretch.changed(number)
+            for name, values in inputs.items():
+                values[i] = stretch.sparseness(number)[name.removeprefix("sparseness ")]
         return Control(
             count=np.int32(count),
             steps=np.int64(0),

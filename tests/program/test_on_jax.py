@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import pfn
 from pfn.engines import Problem, fixed
 from pfn.engines.program_engine import ProgramRun
-from pfn.engines.stretch import MOST_SWEEPS
+from pfn.engines.stretch import MOST_SWEEPS, Stretch
 from pfn.formulas import coefficients
 from pfn.program import store
 from pfn.updates.momentum import steps_after, strength
@@ -20,7 +20,7 @@ from tests import networks
 from tests.engines import test_structured as structured
 from tests.engines.comparison import check, check_sequences, random_sequences
 from tests.engines.test_sparse_observations import sparse_values
-from tests.program.runs import by_programs, by_programs_on_jax
+from tests.program.runs import by_programs, by_programs_on_jax, problem_of
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
@@ -144,6 +144,19 @@ def test_rhythms_ramps_and_releases(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"learn_every": {"W": 2, "U": 3}, "release": {"x": 9}}
     method = pfn.Propagate(**options, sparseness=pfn.ramp(0.0, 0.2, start=2, stop=12))
     on_both(monkeypatch, pfn.learn, network, {"x": X}, iterations=20, method=method)
+
+
+def test_the_end_of_a_ramp_is_a_change_of_sparseness() -> None:
+    """The first sweep without sparseness is of another kind, and its divergence rises for that alone."""
+    network, X = parts()
+    problem = problem_of(
+        pfn.learn, network, {"x": X}, method=pfn.Propagate(sparseness=pfn.ramp(0.2, 0.0, start=0, stop=2))
+    )
+    thetas = [{"eq1": theta, "eq2": theta} for theta in (0.2, 0.1, 0.0, 0.0)]
+    stretch = Stretch(first=0, count=4, sparseness=thetas.__getitem__, steps=0, lowest=np.inf)
+    run = JaxProgramRun(problem)
+    found = [run._control(stretch, first, count).changed[:count].tolist() for first, count in ((0, 2), (2, 2))]
+    assert found == [[False, True], [True, False]]
 
 
 def test_the_start_by_levels(monkeypatch: pytest.MonkeyPatch) -> None:
