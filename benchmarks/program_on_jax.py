@@ -1,8 +1,9 @@
 """How long do a sweep and the first call of a program on JAX take, beside those of the older JAX engine?
 
-Run it on one core, without threads that wait for work:
+Run it on one core, without threads that wait for work; where other programs run, the clock of the processor is the
+one that tells:
 
-    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false taskset -c 0 python -m benchmarks.program_on_jax
+    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false taskset -c 0 python -m benchmarks.program_on_jax --clock processor
 """
 
 import argparse
