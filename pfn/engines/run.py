@@ -61,6 +61,7 @@ WORTH_COMPILING = 2e11
 _HOMES = {
     "numpy": ("pfn.engines.program_engine", "make_program_run"),
     "numpy without programs": ("pfn.engines.numpy_engine", "NumpyRun"),  # for what programs do not serve, and for tests
+    "jax by programs": ("pfn.engines.program_jax", "make_program_run"),  # not an option of users yet
     "jax": ("pfn.engines.jax_engine", "JaxRun"),
 }
 

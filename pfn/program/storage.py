@@ -16,6 +16,8 @@ class Cost(NamedTuple):
 COSTS = {
     # A compiled SciPy routine that is bound directly, against a dense product of BLAS on one core.
     "numpy": Cost(entry=4.5, call=5500.0),
+    # Gathers, against a dense product of XLA on one core; tiny ones are not worth the longer compilation.
+    "jax": Cost(entry=3.0, call=20000.0),
 }
 
 

@@ -132,6 +132,6 @@ def inner_products(pattern: SparsePattern, A: Array, S: Array) -> Array:
         row, column = place
         return jnp.sum(_take(A, row) * _take(S, column))
 
-    at_a_time = max(1, min(AT_A_TIME // A.shape[1], pattern.rows.shape[0]))
+    at_a_time = max(1, min(AT_A_TIME // max(A.shape[1], 1), pattern.rows.shape[0]))
     found: Array = jax.lax.map(product_at, (pattern.rows, pattern.columns), batch_size=at_a_time)
     return found

@@ -1,4 +1,4 @@
-"""Runs by programs in place of those by the NumPy engine."""
+"""Runs by programs in place of those by other engines."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -26,6 +26,23 @@ def by_programs(monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = ()
 def by_the_older_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on, `engine="numpy"` runs the engine that knows no programs."""
     monkeypatch.setitem(run._HOMES, "numpy", run._HOMES["numpy without programs"])
+
+
+def by_programs_on_jax(
+    monkeypatch: pytest.MonkeyPatch, leave_out: Collection[str] = (), *, oracle: bool = False
+) -> list[Any]:
+    """From now on, `engine="jax"` runs programs, and with `oracle` also `engine="numpy"`; the runs are collected."""
+    program_jax = pytest.importorskip("pfn.engines.program_jax", reason="jax is not installed")
+    made: list[Any] = []
+
+    def make(problem: Problem) -> Any:
+        made.append(program_jax.JaxProgramRun(problem, leave_out=tuple(leave_out)))
+        return made[-1]
+
+    monkeypatch.setattr(program_jax, "make_program_run", make)
+    for engine in ("jax", "numpy") if oracle else ("jax",):
+        monkeypatch.setitem(run._HOMES, engine, run._HOMES["jax by programs"])
+    return made
 
 
 class _Captured(Exception):  # noqa: N818 - it is no error: it brings the problem out

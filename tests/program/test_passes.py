@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pfn
-from pfn.program import Lowering, Program, SweepKind, Tape, Tracer
-from pfn.program.passes import IN_MEMORY, SHARED, optimise, shared
+from pfn.program import Array, Lowering, Program, SweepKind, Tape, Tracer
+from pfn.program.passes import COMPILED, IN_MEMORY, SHARED, optimise, shared
 from tests import networks
 from tests.program.runs import by_programs, problem_of
 
@@ -22,7 +22,7 @@ def written(record: Callable[[Tape, Tracer, Tracer], None], *passes: str) -> Pro
     record(tape, tape.state("x"), tape.state("y"))
     program = Program(tape.arrays, tape.section())
     for name in passes:
-        program = (SHARED | IN_MEMORY)[name](program)
+        program = (SHARED | IN_MEMORY | COMPILED)[name](program)
     return program
 
 
@@ -200,3 +200,41 @@ def test_kept_programs_serve_other_data(monkeypatch: pytest.MonkeyPatch) -> None
         found, wanted = (pfn.learn(n, {"x": X}, initial=start, **options) for n in (kept, network()))
         for name in ("h", "W", "x"):
             np.testing.assert_array_equal(found[name], wanted[name])
+
+
+def test_left_operands_that_lie_the_other_way_are_stored_until_they_change() -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
+        W = r.constant("W", DATA)
+        r.assign(y, (x @ (x.T @ x)) + (x @ (x.T @ y)) + x @ (W.T @ y))  # one xᵀ for two products, Wᵀ for ever
+        r.assign(x, x @ (x.T @ y))
+        r.assign(y, x @ (x.T @ y))  # of another x
+
+    found = kinds(written(record, "turn"))
+    assert found["once"] == ["store"]
+    assert found["body"].count("store") == 2
+    assert found["body"][0] == "store"
+
+
+def test_single_columns_become_rows() -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
+        both = r.stack([x.reshape(6, 1), y.reshape(6, 1)])
+        r.assign(r.declare("total", Array((), "result")), (both * both).sum())
+        r.assign(y, y * x.columns(slice(0, 1)))  # a column that is broadcast stays one
+
+    overlay, multiply, total, _, broadcast, _ = written(record, "rows").body
+    assert (overlay.out.shape, overlay.data) == ((1, 12), ((0, 0), (0, 6)))
+    assert {view.shape for op in (multiply, total) for view in op.reads} == {(1, 12)}
+    assert [view.shape for view in broadcast.reads] == [(2, 3), (2, 1)]
+
+
+def test_what_only_the_next_sweep_reads_is_computed_there() -> None:
+    def record(r: Tape, x: Tracer, y: Tracer) -> None:
+        r.assign(x, x * np.log1p(x))
+        r.assign(y, np.log1p(x))
+
+    handed_on = written(lambda r, x, _: (r.assign(x, x * np.log1p(x)), np.log1p(x)), "reuse")
+    assert kinds(handed_on) == {"enter": ["log1p"], "body": ["multiply", "copy", "log1p"]}
+    alone = COMPILED["at_once"](handed_on)
+    assert kinds(alone) == {"body": ["log1p", "multiply", "copy"], "measure": ["log1p"]}
+    read_twice = written(record, "reuse", "at_once")  # y reads it in this sweep: it is handed on all the same
+    assert kinds(read_twice)["enter"] == ["log1p"]

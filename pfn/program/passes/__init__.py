@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from pfn.program.passes.at_once import at_once
 from pfn.program.passes.blocks import blocks
 from pfn.program.passes.expand import expand
 from pfn.program.passes.forward import forward
@@ -12,7 +13,9 @@ from pfn.program.passes.merge import merge
 from pfn.program.passes.pack import pack
 from pfn.program.passes.prune import prune
 from pfn.program.passes.reuse import reuse
+from pfn.program.passes.rows import rows
 from pfn.program.passes.spread import spread
+from pfn.program.passes.turn import turn
 from pfn.program.program import Program
 
 Pass = Callable[[Program], Program]
@@ -32,6 +35,9 @@ IN_MEMORY: dict[str, Pass] = {
     "pack": pack,
 }
 
+# Those for a backend that leaves memory to a compiler.
+COMPILED: dict[str, Pass] = {"at_once": at_once, "rows": rows, "turn": turn}
+
 
 def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
     """The program after the passes for every backend.
@@ -48,6 +54,11 @@ def shared(program: Program, leave_out: Collection[str] = ()) -> Program:
 def optimise(program: Program, leave_out: Collection[str] = ()) -> Program:
     """The program after all passes for memory but those left out."""
     return _made(shared(program, leave_out), IN_MEMORY, leave_out)
+
+
+def prepare_to_compile(program: Program, leave_out: Collection[str] = ()) -> Program:
+    """The program after all passes for compilers but those left out."""
+    return _made(shared(program, leave_out), COMPILED, leave_out)
 
 
 def _made(program: Program, passes: dict[str, Pass], leave_out: Collection[str]) -> Program:
