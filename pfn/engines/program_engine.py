@@ -15,10 +15,16 @@ from pfn.formulas import coefficients
 from pfn.program.passes import optimise
 from pfn.updates.momentum import strength
 
+# Entries of all child matrices up to which runs are programs. Larger ones would gain a few per cent of the time, but hold
+# up to twice the memory while they are bound: starting values are there twice until then (benchmarks/memory.py).
+MOST_ENTRIES = 1 << 17
+
 
 def make_program_run(problem: Problem) -> "ProgramRun | NumpyRun":
-    """A run by programs where they serve the problem, else the run of the older engine."""
-    return ProgramRun(problem) if refusal_of_data(problem) is None else NumpyRun(problem)
+    """A run by programs where they serve the problem and its memory is small, else the run of the older engine."""
+    network, slots = problem.schedule.network, sum(problem.lengths)
+    small = sum(equation.rows for equation in network.factorizations) * slots <= MOST_ENTRIES
+    return ProgramRun(problem) if small and refusal_of_data(problem) is None else NumpyRun(problem)
 
 
 class ProgramRun(ProgramValues):
