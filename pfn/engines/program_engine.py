@@ -15,8 +15,8 @@ from pfn.formulas import coefficients
 from pfn.program.passes import optimise
 from pfn.updates.momentum import strength
 
-# Entries of all child matrices up to which runs are programs. Larger ones would gain a few per cent of the time, but hold
-# up to twice the memory while they are bound: starting values are there twice until then (benchmarks/memory.py).
+# Entries of all child matrices up to which runs are programs. Larger ones would gain a few per cent of the time, but
+# hold up to twice the memory while they are bound: starting values are there twice until then (benchmarks/memory.py).
 MOST_ENTRIES = 1 << 17
 
 
